@@ -1,4 +1,4 @@
-"""How the optional packages are installed; every room may ask, and this module imports none."""
+"""How to install the optional packages; every room may import this module, and it imports none."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ __all__ = ["install_hint"]
 
 
 def install_hint(extra: str) -> str:
-    """Return the command that installs an extra: its packages by name, since Alphaloom itself is on no package index."""
+    """Return the command that installs an extra by its packages' names; Alphaloom itself is on no package index."""
     from importlib import metadata
 
     try:

@@ -1,4 +1,4 @@
-"""Public names of a folder that are imported when they are first used: what is refused at once waits for nothing heavy."""
+"""Public names of a folder that are imported on first use, so that a refusal waits for no heavy import."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ __all__ = ["lazy_names"]
 
 
 def lazy_names(package: str, names: Mapping[str, str]) -> tuple[list[str], Callable[[str], Any]]:
-    """Return `__all__` and `__getattr__` of a package whose public names lie in its modules: names, in words, by module.
+    """Return `__all__` and `__getattr__` of a package whose public names are in its modules.
 
-    A name is looked up once. No name may be that of a module of the same folder: whichever was imported last would hide
-    the other. A type checker reads the imports that stand beside the call; a house test holds both to each other.
+    `names` maps each module to its public names, separated by blanks. A name is looked up once. No name may be that of
+    a module of the same folder: whichever was imported last would hide the other. Type checkers read the imports
+    beside the call; a house test compares the two lists.
     """
-    modules = {name: module for module, held in names.items() for name in held.split()}
+    modules = {name: module for module, listed in names.items() for name in listed.split()}
 
     def find(name: str) -> Any:
         if name not in modules:

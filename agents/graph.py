@@ -93,36 +93,38 @@ def divide_evaluations(branches: list[str], evaluations: int, per_branch: int) -
     return {branch: min(per_branch, share + (index < remainder)) for index, branch in enumerate(branches)}
 
 
-async def seeds_node(desk: SearchContext, state: State) -> State:
+async def seeds_node(search: SearchContext, state: State) -> State:
     """Score the next of the person's own formulas, which may be parents of any other."""
     start = state.get("seeded", 0)
-    marks = await factor_agent.score_seeds(desk, start)
-    elite = SearchArchive.of(desk.config).keep([*restore_marks(state["elite"]), *marks])
-    seeded = min(start + factor_agent.SEEDS_PER_STEP, len(desk.own.seeds))
-    desk.progress("seeds", {"scored": seeded, "of": len(desk.own.seeds)})
+    marks = await factor_agent.score_seeds(search, start)
+    elite = SearchArchive.of(search.config).keep([*restore_marks(state["elite"]), *marks])
+    seeded = min(start + factor_agent.SEEDS_PER_STEP, len(search.own.seeds))
+    search.progress("seeds", {"scored": seeded, "of": len(search.own.seeds)})
     return {"elite": dump_marks(elite), "seeded": seeded}
 
 
-async def idea_node(desk: SearchContext, state: State) -> State:
+async def idea_node(search: SearchContext, state: State) -> State:
     """Begin a round: recall, reopen returned hypotheses, propose new ones, and fix each branch's quota."""
-    number, ended = state["round"] + 1, desk.ended()
-    evaluations = 0 if ended else (await shortlist.read_budget(desk, f"r{number:02d}/start")).evaluations
-    per_branch = desk.config.candidates * (desk.config.steps + 1)
-    limit = max(1, min(desk.config.hypotheses, -(-evaluations // per_branch))) if evaluations > 0 else 0
-    requests = review.open_branches(desk, state.get("asked", []) if evaluations > 0 else [], f"r{number:02d}")
+    number, ended = state["round"] + 1, search.ended()
+    evaluations = 0 if ended else (await shortlist.read_budget(search, f"r{number:02d}/start")).evaluations
+    per_branch = search.config.candidates * (search.config.steps + 1)
+    limit = max(1, min(search.config.hypotheses, -(-evaluations // per_branch))) if evaluations > 0 else 0
+    requests = review.open_branches(search, state.get("asked", []) if evaluations > 0 else [], f"r{number:02d}")
     marks, proposed = rank_all(restore_marks([*state["sent"], *state["elite"]])), state.get("proposed", 0)
     best = {
-        branch: dump_marks(review.find_parents(desk, state.get("asked", []), marks, old))
+        branch: dump_marks(review.find_parents(search, state.get("asked", []), marks, old))
         for branch, old in requests.items()
     }
     count = (
-        max(0, min(limit - len(requests), count_new_hypotheses(desk, proposed))) if number <= desk.config.rounds else 0
+        max(0, min(limit - len(requests), count_new_hypotheses(search, proposed)))
+        if number <= search.config.rounds
+        else 0
     )
-    branches, spent = await idea_agent.propose_hypotheses(desk, number, count) if requests or count > 0 else ([], "")
+    branches, spent = await idea_agent.propose_hypotheses(search, number, count) if requests or count > 0 else ([], "")
     total = len(requests) + len(branches)
-    surveying = read_memory(desk.journal, f"r{number:02d}").surveying
+    surveying = read_memory(search.journal, f"r{number:02d}").surveying
     figures = {"round": number, "hypotheses": total, "evaluations_left": evaluations}
-    desk.progress("survey" if surveying else "round", figures)
+    search.progress("survey" if surveying else "round", figures)
     return {
         "round": number,
         "step": 0,
@@ -137,109 +139,112 @@ async def idea_node(desk: SearchContext, state: State) -> State:
     }
 
 
-def count_new_hypotheses(desk: SearchContext, proposed: int) -> int:
+def count_new_hypotheses(search: SearchContext, proposed: int) -> int:
     """Return how many new hypotheses the budget allows in a round."""
-    limit = desk.config.hypotheses if desk.most_hypotheses is None else desk.most_hypotheses - proposed
-    return max(0, min(desk.config.hypotheses, limit))
+    limit = search.config.hypotheses if search.most_hypotheses is None else search.most_hypotheses - proposed
+    return max(0, min(search.config.hypotheses, limit))
 
 
-async def factor_node(desk: SearchContext, barrier: BranchBarrier, work: Json) -> State:
+async def factor_node(search: SearchContext, barrier: BranchBarrier, work: Json) -> State:
     """Draft or repair one branch's formulas."""
     piece = restore_work(work)
-    post = AnswerPlace("drafts", piece.key, [replace(piece, branch=branch).key for branch in work.get("beside", [])])
-    drafted = await barrier.ask_branch(post, lambda: factor_agent.draft_formulas(desk, piece), {"items": []})
+    place = AnswerPlace("drafts", piece.key, [replace(piece, branch=branch).key for branch in work.get("beside", [])])
+    drafted = await barrier.ask_branch(place, lambda: factor_agent.draft_formulas(search, piece), {"items": []})
     return {"results": {piece.key: len(drafted["items"])}}
 
 
-async def score_node(desk: SearchContext, state: State) -> State:
+async def score_node(search: SearchContext, state: State) -> State:
     """Choose among the branches' drafts and score them, one branch after another in the order of their keys."""
-    quota, best, ended = dict(state["quota"]), dict(state["best"]), state["ended"] or desk.ended()
-    archive, candidates, refused = SearchArchive.of(desk.config), restore_marks(state["elite"]), dict[str, list[str]]()
+    quota, best, ended = dict(state["quota"]), dict(state["best"]), state["ended"] or search.ended()
+    archive, candidates, refused = (
+        SearchArchive.of(search.config),
+        restore_marks(state["elite"]),
+        dict[str, list[str]](),
+    )
     for branch in sorted(quota):
-        work = build_work(desk, state, branch)
+        work = build_work(search, state, branch)
         if work.key not in state["results"]:
             continue
-        proposal = await factor_agent.choose_formulas(desk, work)
+        proposal = await factor_agent.choose_formulas(search, work)
         ended = ended or proposal.ended
-        attempts = [await factor_agent.score_formula(desk, branch, item) for item in proposal.items]
-        marks = place_in_niches(desk, branch, attempts)
+        attempts = [await factor_agent.score_formula(search, branch, item) for item in proposal.items]
+        marks = place_in_niches(search, branch, attempts)
         quota[branch] = 0 if proposal.given_up else quota[branch] - len(marks)
         strongest = rank_marks([*restore_marks(best.get(branch, [])), *marks], BEST_PER_BRANCH)
         best[branch], candidates = dump_marks(strongest), [*candidates, *archive.found(strongest, marks)]
         refusals = [(attempt.key, attempt.refusal) for attempt in attempts]
         refused[branch] = [key for key, refusal in refusals if refusal and refusal.stage not in BEYOND_REPAIR]
     elite = archive.keep(candidates)
-    desk.progress(
+    search.progress(
         "scored", {"round": state["round"], "step": state["step"], "best_t": abs(elite[0].t) if elite else None}
     )
     repairs = {branch: keys for branch, keys in refused.items() if keys}
     return {"quota": quota, "best": best, "elite": dump_marks(elite), "refused": repairs, "ended": ended}
 
 
-async def repair_node(_desk: SearchContext, state: State) -> State:
+async def repair_node(_search: SearchContext, state: State) -> State:
     """Count one more attempt before the refused formulas are returned with their errors."""
     return {"attempt": state["attempt"] + 1}
 
 
-async def critique_node(desk: SearchContext, barrier: BranchBarrier, work: Json) -> State:
+async def critique_node(search: SearchContext, barrier: BranchBarrier, work: Json) -> State:
     """Criticise one branch: the result 1 continues it, 0 ends it."""
     piece = restore_work(work)
     key = f"{piece.branch}/s{piece.step}"
-    post = AnswerPlace("critique", key, [f"{branch}/s{piece.step}" for branch in work.get("beside", [])])
-    reply = await barrier.ask_branch(post, lambda: eval_agent.criticise_formulas(desk, piece), {})
+    place = AnswerPlace("critique", key, [f"{branch}/s{piece.step}" for branch in work.get("beside", [])])
+    reply = await barrier.ask_branch(place, lambda: eval_agent.criticise_formulas(search, piece), {})
     return {"results": {f"{key}/critique": int(reply.get("keep", False))}}
 
 
-async def turn_node(desk: SearchContext, state: State) -> State:
+async def turn_node(search: SearchContext, state: State) -> State:
     """Begin the next step with the branches that their critique continues."""
-    quota, ended = {}, state["ended"] or desk.ended()
+    quota, ended = {}, state["ended"] or search.ended()
     for branch, left in state["quota"].items():
         key = f"{branch}/s{state['step']}"
         keep = state["results"].get(f"{key}/critique", 0)
-        ended = ended or (desk.journal.read("critique", key) or {}).get("ended", "")
+        ended = ended or (search.journal.read("critique", key) or {}).get("ended", "")
         quota[branch] = left if keep else 0
     return {"step": state["step"] + 1, "attempt": 0, "quota": quota, "refused": {}, "ended": ended}
 
 
-async def gate_node(desk: SearchContext, state: State) -> State:
+async def gate_node(search: SearchContext, state: State) -> State:
     """Record the outcomes of operators and send the round's best to the gate; at the close also the set."""
-    record_operators(desk, state["round"])
+    record_operators(search, state["round"])
     key = f"r{state['round']:02d}/gate"
-    budget = await shortlist.read_budget(desk, key)
-    submitted, ended = restore_marks(state["sent"]), state["ended"] or name_spent_budget(desk, state)
-    closing = bool(state["round"] >= desk.config.rounds or budget.evaluations <= 0 or ended)
-    purse = compute_gate_budget(desk, state, budget, closing)
-    submissions = await shortlist.spend_trials(desk, restore_marks(state["elite"]), submitted, purse, key)
-    waiting = review.list_waiting(desk, key, shortlist.GATE_TURNS)
-    desk.progress("gate", {"round": state["round"], "sent": [mark.id for mark in submissions], "closing": closing})
+    budget = await shortlist.read_budget(search, key)
+    submitted, ended = restore_marks(state["sent"]), state["ended"] or name_spent_budget(search, state)
+    closing = bool(state["round"] >= search.config.rounds or budget.evaluations <= 0 or ended)
+    gate_budget = compute_gate_budget(search, state, budget, closing)
+    submissions = await shortlist.spend_trials(search, restore_marks(state["elite"]), submitted, gate_budget, key)
+    waiting = review.list_waiting(search, key, shortlist.GATE_TURNS)
+    search.progress("gate", {"round": state["round"], "sent": [mark.id for mark in submissions], "closing": closing})
     return {"sent": dump_marks([*submitted, *submissions]), "finished": closing, "ended": ended, "waiting": waiting}
 
 
-def name_spent_budget(desk: SearchContext, state: State) -> str:
+def name_spent_budget(search: SearchContext, state: State) -> str:
     """Return why the budget of hypotheses ends the search before its rounds do, or an empty string."""
-    limit = desk.most_hypotheses
-    if limit is None or state.get("proposed", 0) < limit or state["round"] >= desk.config.rounds:
+    limit = search.most_hypotheses
+    if limit is None or state.get("proposed", 0) < limit or state["round"] >= search.config.rounds:
         return ""
-    return (
-        f"budget.hypotheses: all {limit:,} hypotheses were proposed in {state['round']} of {desk.config.rounds} rounds"
-    )
+    done, rounds = state["round"], search.config.rounds
+    return f"budget.hypotheses: all {limit:,} hypotheses were proposed in {done} of {rounds} rounds"
 
 
-async def review_node(desk: SearchContext, state: State) -> State:
+async def review_node(search: SearchContext, state: State) -> State:
     """Take over a person's decisions; a factor to be changed gets one more round, while the budget allows it."""
-    requests = review.take_decisions(desk, state["waiting"], state["round"] + 1)
-    budget = await shortlist.read_budget(desk, f"r{state['round']:02d}/review")
+    requests = review.take_decisions(search, state["waiting"], state["round"] + 1)
+    budget = await shortlist.read_budget(search, f"r{state['round']:02d}/review")
     goes_on = bool(requests and budget.evaluations > 0 and budget.trials > 0 and not state["ended"])
     return {"waiting": [], "asked": requests, "finished": state["finished"] and not goes_on}
 
 
-def compute_gate_budget(desk: SearchContext, state: State, budget: BudgetLeft, closing: bool) -> shortlist.GateBudget:
+def compute_gate_budget(search: SearchContext, state: State, budget: BudgetLeft, closing: bool) -> shortlist.GateBudget:
     """Return what this round's gate may spend.
 
     Unspent trials of earlier rounds stay available; one trial is reserved for the set.
     """
-    config = desk.config
-    first = desk.journal.read("budget", "r01/start")
+    config = search.config
+    first = search.journal.read("budget", "r01/start")
     spent = (BudgetLeft.parse(first).trials if first else budget.trials) - budget.trials
     with_set = config.set_size >= 2
     rounds = max(config.rounds, state["round"]) if closing else state["round"]
@@ -249,36 +254,36 @@ def compute_gate_budget(desk: SearchContext, state: State, budget: BudgetLeft, c
     return shortlist.GateBudget(trials, budget.trials - trials, bar, closing and state["round"] <= config.rounds)
 
 
-def after_seeds(desk: SearchContext, state: State) -> str:
+def after_seeds(search: SearchContext, state: State) -> str:
     """Continue with the seeds until all are scored or the search ends."""
-    finished = state.get("seeded", 0) >= len(desk.own.seeds) or bool(desk.ended())
+    finished = state.get("seeded", 0) >= len(search.own.seeds) or bool(search.ended())
     return "idea" if finished else "seeds"
 
 
-def after_idea(desk: SearchContext, state: State) -> Any:
+def after_idea(search: SearchContext, state: State) -> Any:
     """Fan out over the hypotheses; without any, go to the gate."""
-    return fan_out(desk, state, "factor") or "gate"
+    return fan_out(search, state, "factor") or "gate"
 
 
-def after_score(desk: SearchContext, state: State) -> Any:
+def after_score(search: SearchContext, state: State) -> Any:
     """Repair the refused formulas, else criticise, else go to the gate."""
     if state["ended"]:
         return "gate"
-    if state["refused"] and state["attempt"] < desk.config.repairs:
+    if state["refused"] and state["attempt"] < search.config.repairs:
         return "repair"
-    if state["step"] < desk.config.steps:
-        return fan_out(desk, state, "critique") or "gate"
+    if state["step"] < search.config.steps:
+        return fan_out(search, state, "critique") or "gate"
     return "gate"
 
 
-def after_repair(desk: SearchContext, state: State) -> Any:
+def after_repair(search: SearchContext, state: State) -> Any:
     """Fan out over the branches with refused formulas."""
-    return fan_out(desk, {**state, "quota": {b: state["quota"][b] for b in state["refused"]}}, "factor") or "score"
+    return fan_out(search, {**state, "quota": {b: state["quota"][b] for b in state["refused"]}}, "factor") or "score"
 
 
-def after_turn(desk: SearchContext, state: State) -> Any:
+def after_turn(search: SearchContext, state: State) -> Any:
     """Fan out over the branches that continue; without any, go to the gate."""
-    return "gate" if state["ended"] else fan_out(desk, state, "factor") or "gate"
+    return "gate" if state["ended"] else fan_out(search, state, "factor") or "gate"
 
 
 def after_gate(state: State) -> str:
@@ -290,7 +295,7 @@ def after_gate(state: State) -> str:
     return END if state["finished"] else "idea"
 
 
-def fan_out(desk: SearchContext, state: State, node: str) -> list[Any]:
+def fan_out(search: SearchContext, state: State, node: str) -> list[Any]:
     """Return one piece of work per branch with evaluations left; its inputs are fixed here, before the step begins.
 
     From other branches it contains the leaders at the start of the round, at all its steps, so that its prompts begin
@@ -298,9 +303,13 @@ def fan_out(desk: SearchContext, state: State, node: str) -> list[Any]:
     """
     from langgraph.types import Send
 
-    pieces, archive, elite = [], SearchArchive.of(desk.config), restore_marks(state.get("round_elite", state["elite"]))
+    pieces, archive, elite = (
+        [],
+        SearchArchive.of(search.config),
+        restore_marks(state.get("round_elite", state["elite"])),
+    )
     for branch in sorted(state["quota"]):
-        piece = build_work(desk, state if node == "factor" else {**state, "refused": {}}, branch)
+        piece = build_work(search, state if node == "factor" else {**state, "refused": {}}, branch)
         if piece.count > 0:
             leaders = archive.show(elite, branch, factor_agent.MAX_ELITE_SHOWN)
             pieces.append(
@@ -311,10 +320,10 @@ def fan_out(desk: SearchContext, state: State, node: str) -> list[Any]:
     return [Send(node, {**piece, "beside": beside}) for piece in pieces]
 
 
-def build_work(desk: SearchContext, state: State, branch: str) -> Work:
+def build_work(search: SearchContext, state: State, branch: str) -> Work:
     """Return one branch's piece of work at this point of the search, without the formulas of other branches."""
     refused = state["refused"].get(branch, [])
-    count = min(state["quota"][branch], len(refused) or desk.config.candidates)
+    count = min(state["quota"][branch], len(refused) or search.config.candidates)
     best = tuple(restore_marks(state["best"].get(branch, [])))
     return Work(branch, state["step"], state["attempt"], count, best, refused=tuple(refused[:count]))
 
@@ -339,11 +348,11 @@ def dump_marks(marks: Iterable[Mark]) -> Marks:
     return [list(mark) for mark in marks]
 
 
-def build_graph(desk: SearchContext) -> StateGraph[State]:
+def build_graph(search: SearchContext) -> StateGraph[State]:
     """Return the graph of one campaign."""
     from langgraph.graph import START, StateGraph
 
-    graph, barrier = StateGraph(State), BranchBarrier(desk)
+    graph, barrier = StateGraph(State), BranchBarrier(search)
     for name, node in {
         "seeds": seeds_node,
         "idea": idea_node,
@@ -353,23 +362,23 @@ def build_graph(desk: SearchContext) -> StateGraph[State]:
         "gate": gate_node,
         "review": review_node,
     }.items():
-        graph.add_node(name, partial(node, desk))
+        graph.add_node(name, partial(node, search))
     for name, branch in {"factor": factor_node, "critique": critique_node}.items():
-        graph.add_node(name, partial(branch, desk, barrier))
-    graph.add_conditional_edges(START, partial(after_seeds, desk), ["seeds", "idea"])
-    graph.add_conditional_edges("seeds", partial(after_seeds, desk), ["seeds", "idea"])
-    graph.add_conditional_edges("idea", partial(after_idea, desk), ["factor", "gate"])
+        graph.add_node(name, partial(branch, search, barrier))
+    graph.add_conditional_edges(START, partial(after_seeds, search), ["seeds", "idea"])
+    graph.add_conditional_edges("seeds", partial(after_seeds, search), ["seeds", "idea"])
+    graph.add_conditional_edges("idea", partial(after_idea, search), ["factor", "gate"])
     graph.add_edge("factor", "score")
-    graph.add_conditional_edges("score", partial(after_score, desk), ["repair", "critique", "gate"])
-    graph.add_conditional_edges("repair", partial(after_repair, desk), ["factor", "score"])
+    graph.add_conditional_edges("score", partial(after_score, search), ["repair", "critique", "gate"])
+    graph.add_conditional_edges("repair", partial(after_repair, search), ["factor", "score"])
     graph.add_edge("critique", "turn")
-    graph.add_conditional_edges("turn", partial(after_turn, desk), ["factor", "gate"])
+    graph.add_conditional_edges("turn", partial(after_turn, search), ["factor", "gate"])
     graph.add_conditional_edges("gate", after_gate)
     graph.add_conditional_edges("review", after_gate)
     return graph
 
 
-async def run_graph(desk: SearchContext, checkpoints: CheckpointPlace, thread_id: str, resume: bool = False) -> State:
+async def run_graph(search: SearchContext, checkpoints: CheckpointPlace, thread_id: str, resume: bool = False) -> State:
     """Run a campaign's rounds to their end and return the last state.
 
     With `resume`, an interrupted thread continues from its last checkpoint; a finished one returns its state. A run
@@ -379,14 +388,14 @@ async def run_graph(desk: SearchContext, checkpoints: CheckpointPlace, thread_id
     os.environ.update(LANGGRAPH_STRICT_MSGPACK="true", LANGSMITH_TRACING="false", LANGCHAIN_TRACING_V2="false")
     from .checkpoints import open_checkpoints
 
-    steps = desk.config.rounds * ((desk.config.steps + 1) * (4 + 3 * desk.config.repairs) + 4) + 10
-    steps += len(desk.own.seeds) // factor_agent.SEEDS_PER_STEP + 1
+    steps = search.config.rounds * ((search.config.steps + 1) * (4 + 3 * search.config.repairs) + 4) + 10
+    steps += len(search.own.seeds) // factor_agent.SEEDS_PER_STEP + 1
     config: Any = {
         "configurable": {"thread_id": thread_id},
         "recursion_limit": steps,
     }
     async with open_checkpoints(checkpoints) as saver:
-        compiled = build_graph(desk).compile(checkpointer=saver)
+        compiled = build_graph(search).compile(checkpointer=saver)
         started = await saver.aget_tuple(config) if resume else None
         if started is None:
             await saver.adelete_thread(thread_id)
@@ -394,7 +403,7 @@ async def run_graph(desk: SearchContext, checkpoints: CheckpointPlace, thread_id
         # One super-step at a time: between two of them everything is on the disk, so a run may halt there. The
         # condition is `tasks` and not `next`, which omits nodes that have returned: after a kill between the last
         # return of a step and its checkpoint, `next` is empty although the step is not done.
-        while (snapshot := await compiled.aget_state(config)).tasks and not desk.halted():
+        while (snapshot := await compiled.aget_state(config)).tasks and not search.halted():
             await compiled.ainvoke(None, config, interrupt_after="*", durability="sync")
         return cast("State", snapshot.values)
 

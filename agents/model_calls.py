@@ -84,30 +84,30 @@ class Question:
         return build_reply_grammar(ReplyShape(self.schema, self.items, texts), Task.max_tokens)
 
 
-async def ask_model(desk: SearchContext, question: Question) -> Json:
+async def ask_model(search: SearchContext, question: Question) -> Json:
     """Return the reply as plain data; `{"failed": reason}` or `{"ended": reason}` if there is none.
 
     A model that cannot meet its schema costs one branch, not the campaign. A spent budget closes the campaign. A call
     that is too slow or fails is repeated; the last failure is raised, and so is an error that no retry can heal.
     """
-    prompt, place = desk.own.prompt(question.role, *question.more), f"{question.role}/{question.key}"
-    anew = count_rests(desk, place)
+    prompt, place = search.own.prompt(question.role, *question.more), f"{question.role}/{question.key}"
+    anew = count_rests(search, place)
     task = Task(
         role=question.role,
         intent=question.intent,
         messages=prompt.messages(round_for_prompt(question.context)),
         schema=question.schema,
         prompt=prompt.digest,
-        run=desk.run,
-        seed=desk.seed_for(f"{question.key}/anew{anew}" if anew else question.key),
+        run=search.run,
+        seed=search.seed_for(f"{question.key}/anew{anew}" if anew else question.key),
         refused=question.refused,
-        sensitivity=find_question_sensitivity(desk, question.key, question.sensitivity),
-        jurisdiction=desk.config.jurisdiction,
-        tenant=desk.config.tenant,
+        sensitivity=find_question_sensitivity(search, question.key, question.sensitivity),
+        jurisdiction=search.config.jurisdiction,
+        tenant=search.config.tenant,
         grammar=question.grammar,
     )
     try:
-        reply = await ask_with_retries(desk, place, lambda: desk.asker.ask(task))
+        reply = await ask_with_retries(search, place, lambda: search.asker.ask(task))
     except BudgetEnded as error:
         return {"ended": str(error)}
     except ReplyRefused as error:
@@ -116,7 +116,7 @@ async def ask_model(desk: SearchContext, question: Question) -> Json:
     return value
 
 
-async def ask_with_retries(desk: SearchContext, key: str, ask: Callable[[], Awaitable[T]]) -> T:
+async def ask_with_retries(search: SearchContext, key: str, ask: Callable[[], Awaitable[T]]) -> T:
     """Return the answer of `ask` within the time of a node; repeat it after a timeout or a transient failure.
 
     A late call is cancelled before the next is made. Failures are recorded in the journal under the key and a number,
@@ -127,16 +127,16 @@ async def ask_with_retries(desk: SearchContext, key: str, ask: Callable[[], Awai
     NodeTimedOut, ModelFailed
         The last failure, when the retries are used up or would not help.
     """
-    for retries_left in range(desk.config.node_retries, -1, -1):
+    for retries_left in range(search.config.node_retries, -1, -1):
         try:
-            return await _ask_in_time(desk.config.node_timeout_seconds, key, ask)
+            return await _ask_in_time(search.config.node_timeout_seconds, key, ask)
         except (NodeTimedOut, ModelFailed) as error:
-            number = record_failure(desk, key, error)
+            number = record_failure(search, key, error)
             if not retries_left or isinstance(error, RequestRefused | AccessRefused):
                 raise
-            tries = desk.config.node_retries - retries_left
-            desk.progress("asked again", {"branch": key, "try": number, "reason": _shorten_reason(error)})
-        await asyncio.sleep(desk.config.node_backoff_seconds * 2**tries)
+            tries = search.config.node_retries - retries_left
+            search.progress("asked again", {"branch": key, "try": number, "reason": _shorten_reason(error)})
+        await asyncio.sleep(search.config.node_backoff_seconds * 2**tries)
     raise AssertionError("the last try returns or raises")
 
 
@@ -152,12 +152,14 @@ async def _ask_in_time(seconds: float, key: str, ask: Callable[[], Awaitable[T]]
         ) from error  # fmt: skip
 
 
-def record_failure(desk: SearchContext, key: str, error: Exception) -> int:
+def record_failure(search: SearchContext, key: str, error: Exception) -> int:
     """Record a failure under the next free number, and return the number."""
     number = 1
-    while desk.journal.read("failure", f"{key}/{number}") is not None:
+    while search.journal.read("failure", f"{key}/{number}") is not None:
         number += 1
-    desk.journal.record("failure", f"{key}/{number}", {"error": type(error).__name__, "reason": _shorten_reason(error)})
+    search.journal.record(
+        "failure", f"{key}/{number}", {"error": type(error).__name__, "reason": _shorten_reason(error)}
+    )
     return number
 
 
@@ -165,18 +167,18 @@ def _shorten_reason(error: Exception) -> str:
     return str(error)[:MAX_FAILURE_REASON_CHARS]
 
 
-def is_fruitless(desk: SearchContext, round_number: int) -> bool:
+def is_fruitless(search: SearchContext, round_number: int) -> bool:
     """Return whether no branch of an earlier round drafted anything although enough rounds have passed."""
-    if desk.own.seeds or round_number < min(desk.config.rounds, MIN_FRUITLESS_ROUNDS):
+    if search.own.seeds or round_number < min(search.config.rounds, MIN_FRUITLESS_ROUNDS):
         return False
-    earlier = (branch for number in range(1, round_number) for branch in iterate_branches(desk.journal, number, "h"))
-    return not any(read_proposal(desk.journal, f"{branch}/s0/a0", "drafts").items for branch in earlier)
+    earlier = (branch for number in range(1, round_number) for branch in iterate_branches(search.journal, number, "h"))
+    return not any(read_proposal(search.journal, f"{branch}/s0/a0", "drafts").items for branch in earlier)
 
 
-def count_rests(desk: SearchContext, key: str) -> int:
+def count_rests(search: SearchContext, key: str) -> int:
     """Return how often the search stopped because no reply to a question was usable."""
     number, count = 1, 0
-    while (failure := desk.journal.read("failure", f"{key}/{number}")) is not None:
+    while (failure := search.journal.read("failure", f"{key}/{number}")) is not None:
         count += failure.get("error") == NoUsableReply.__name__
         number += 1
     return count
@@ -206,13 +208,13 @@ class AnswerPlace:
 class BranchBarrier:
     """Wait for all branches of a super-step to be answered or to fail; one per process."""
 
-    def __init__(self, desk: SearchContext) -> None:
-        self._desk = desk
-        self._slots = asyncio.Semaphore(desk.config.max_concurrency)
+    def __init__(self, search: SearchContext) -> None:
+        self._search = search
+        self._slots = asyncio.Semaphore(search.config.max_concurrency)
         self._failed: set[tuple[str, str]] = set()
         self._changed = asyncio.Event()
 
-    async def ask_branch(self, post: AnswerPlace, ask: Callable[[], Awaitable[Json]], nothing: Json) -> Json:
+    async def ask_branch(self, place: AnswerPlace, ask: Callable[[], Awaitable[Json]], nothing: Json) -> Json:
         """Return a branch's answer; `nothing` with the reason if it fails for good while others are answered.
 
         Raises
@@ -226,14 +228,14 @@ class BranchBarrier:
             async with self._slots:
                 answer = await ask()
         except Exception as error:
-            self._failed.add((post.kind, post.key))
+            self._failed.add((place.kind, place.key))
             self._wake()
-            await self._await_others(post)
-            if not isinstance(error, FAULTS) or isinstance(error, AccessRefused) or not self._is_any_answered(post):
+            await self._await_others(place)
+            if not isinstance(error, FAULTS) or isinstance(error, AccessRefused) or not self._is_any_answered(place):
                 if isinstance(error, NoUsableReply):
-                    record_failure(self._desk, error.place, error)
+                    record_failure(self._search, error.place, error)
                 raise
-            return self._give_up(post, error, nothing)
+            return self._give_up(place, error, nothing)
         self._wake()
         return answer
 
@@ -242,44 +244,44 @@ class BranchBarrier:
         self._changed.set()
         self._changed = asyncio.Event()
 
-    async def _await_others(self, post: AnswerPlace) -> None:
-        while not all((post.kind, key) in self._failed or self._is_recorded(post.kind, key) for key in post.all):
+    async def _await_others(self, place: AnswerPlace) -> None:
+        while not all((place.kind, key) in self._failed or self._is_recorded(place.kind, key) for key in place.all):
             await self._changed.wait()
 
     def _is_recorded(self, kind: str, key: str) -> bool:
-        return self._desk.journal.read(kind, key) is not None
+        return self._search.journal.read(kind, key) is not None
 
-    def _is_any_answered(self, post: AnswerPlace) -> bool:
+    def _is_any_answered(self, place: AnswerPlace) -> bool:
         """Return whether any branch of the step was answered; one that was given up before is not counted."""
         return any(
-            "given_up" not in (self._desk.journal.read(post.kind, key) or {"given_up": True}) for key in post.all
+            "given_up" not in (self._search.journal.read(place.kind, key) or {"given_up": True}) for key in place.all
         )
 
-    def _give_up(self, post: AnswerPlace, error: Exception, nothing: Json) -> Json:
+    def _give_up(self, place: AnswerPlace, error: Exception, nothing: Json) -> Json:
         if isinstance(error, NoUsableReply):
             body = {**nothing, "failed": error.said}
-            self._desk.journal.record(post.kind, post.key, body)
+            self._search.journal.record(place.kind, place.key, body)
             return body
         reason = str(error)[:MAX_FAILURE_REASON_CHARS]
         body = {**nothing, "failed": reason, "given_up": True}
-        self._desk.journal.record(post.kind, post.key, body)
-        self._desk.progress("given up", {"branch": post.key, "reason": reason})
+        self._search.journal.record(place.kind, place.key, body)
+        self._search.progress("given up", {"branch": place.key, "reason": reason})
         return body
 
 
-def find_strictest_sensitivity(desk: SearchContext, round_number: int) -> Sensitivity:
+def find_strictest_sensitivity(search: SearchContext, round_number: int) -> Sensitivity:
     """Return the strictest label of the texts shown in the rounds up to this one."""
-    memory = desk.journal.read("recall", f"r{round_number:02d}") or {} if desk.documents else {}
+    memory = search.journal.read("recall", f"r{round_number:02d}") or {} if search.documents else {}
     label: Sensitivity = memory.get(TOLD_SENSITIVITY, "public")
     return label
 
 
-def find_question_sensitivity(desk: SearchContext, key: str, own: Sensitivity) -> Sensitivity:
+def find_question_sensitivity(search: SearchContext, key: str, own: Sensitivity) -> Sensitivity:
     """Return the strictest label among the campaign's, the question's own, and that of the texts shown in its round.
 
     Prompts of later rounds contain earlier hypotheses, and every formula derives from one, so no label is ever
     lowered.
     """
     head = key.partition("/")[0].removeprefix("r")
-    round_label = find_strictest_sensitivity(desk, int(head)) if head.isdigit() else "public"
-    return find_strictest([desk.config.sensitivity, own, round_label])
+    round_label = find_strictest_sensitivity(search, int(head)) if head.isdigit() else "public"
+    return find_strictest([search.config.sensitivity, own, round_label])

@@ -261,7 +261,7 @@ def deep_freeze(value: Any) -> Any:
     return tuple(deep_freeze(item) for item in value) if isinstance(value, (list, tuple)) else value
 
 
-async def ask_own_agent(desk: SearchContext, key: str, count: int, context: Json) -> list[Json]:
+async def ask_own_agent(search: SearchContext, key: str, count: int, context: Json) -> list[Json]:
     """Return the hypotheses of the person's own agent, stored in the journal under the key; none if it failed.
 
     Parameters
@@ -270,34 +270,34 @@ async def ask_own_agent(desk: SearchContext, key: str, count: int, context: Json
         The Idea agent's context of the same round, in full: numbers with all their digits, operators with their
         signatures.
     """
-    view = _build_view(desk, key, count, context)
+    view = _build_view(search, key, count, context)
 
     async def produce() -> Json:
         try:
-            answer = await asyncio.wait_for(desk.guest(view), desk.steer.agent_timeout_s)
+            answer = await asyncio.wait_for(search.guest(view), search.steer.agent_timeout_s)
             reply = OwnReply.model_validate(answer)
         except ValidationError as error:
             return {"failed": _describe_mistakes(error)}
         except TimeoutError:
-            return {"failed": f"no answer within {desk.steer.agent_timeout_s:g} seconds (steer.agent_timeout_s)"}
+            return {"failed": f"no answer within {search.steer.agent_timeout_s:g} seconds (steer.agent_timeout_s)"}
         except Exception as error:  # noqa: BLE001 - a person's code may raise anything; it costs this round's hypotheses
             return {"failed": f"{type(error).__name__}: {error}"[:MAX_FAILURE_CHARS]}
         return reply.model_dump(mode="json")
 
-    reply_body = await desk.record_once("own_agent", key, produce)
+    reply_body = await search.record_once("own_agent", key, produce)
     if "failed" in reply_body:
-        desk.progress("own_agent", {"round": context["request"]["round"], "failed": reply_body["failed"]})
+        search.progress("own_agent", {"round": context["request"]["round"], "failed": reply_body["failed"]})
     return list(reply_body.get("hypotheses", []))[:count]
 
 
-def _build_view(desk: SearchContext, key: str, count: int, context: Json) -> View:
-    steer, language = desk.steer, context["language"]
+def _build_view(search: SearchContext, key: str, count: int, context: Json) -> View:
+    steer, language = search.steer, context["language"]
     return View(
         key=key,
-        seed=desk.seed_for(f"{key}/own"),
+        seed=search.seed_for(f"{key}/own"),
         round=context["request"]["round"],
         count=count,
-        horizon_days=desk.horizon_days,
+        horizon_days=search.horizon_days,
         goal=steer.goal,
         avoid=steer.avoid,
         focus=steer.focus,

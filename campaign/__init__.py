@@ -1,4 +1,4 @@
-"""The wiring of a campaign: its settings, its search, its close, and how far it has got."""
+"""A campaign: its settings, search, close and progress."""
 
 from __future__ import annotations
 

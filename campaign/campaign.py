@@ -1,4 +1,4 @@
-"""The wiring: the rooms in the order a factor meets them."""
+"""Run a campaign: connect the rooms in the order in which a factor passes them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ from .trade import summary, trade
 
 WORKSPACE = Path(".alphaloom")
 CONTEXT_FILE = "context.db"
-"""File of a workspace: what was worked out of documents; made again where it is missing."""
+"""File of a workspace with what was derived from documents; rebuilt if it is missing."""
 Clock = Callable[[], datetime]
 Show = Callable[[Progress], None]
 
@@ -95,10 +95,10 @@ class Settings(BaseModel):
         return name
 
     @classmethod
-    def recorded(cls, kept: Mapping[str, Any]) -> Self:
-        """Read the settings that a run wrote down, also those of an older version."""
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
+        """Return the settings that a run recorded, also those of an older version."""
         return cls.model_validate(
-            {**kept, "evidence": complete_settings(kept["evidence"])}, context={RECORDED_CONTEXT: True}
+            {**record, "evidence": complete_settings(record["evidence"])}, context={RECORDED_CONTEXT: True}
         )
 
     def on(self, market: MarketSettings) -> Settings:
@@ -106,17 +106,23 @@ class Settings(BaseModel):
         return self.model_copy(update={"market": market})
 
     def beside(self, folder: Path) -> Settings:
-        """Return the settings with paths that start from a folder made absolute."""
-        named = {name: getattr(self, name).beside(folder) for name in ("market", "steer", "context", "models")}
-        return self.model_copy(update=named)
+        """Return the settings with relative paths resolved against a folder."""
+        sections = {name: getattr(self, name).beside(folder) for name in ("market", "steer", "context", "models")}
+        return self.model_copy(update=sections)
 
 
 @dataclass(frozen=True)
 class Campaign:
-    """One search: its settings, its workspace, its clocks; `run_id` names a run to go on with.
+    """One search: its settings, its workspace and its clocks.
 
-    `draw` gives the seed of the screens of Python code, which no author may know. `ledger` is the address of the PostgreSQL
-    database that keeps the record of a new workspace; without one it is a file there.
+    Attributes
+    ----------
+    run_id
+        A run to resume; empty for a new one.
+    draw
+        Returns the seed of the screens of Python code, which no author may know.
+    ledger
+        Address of the PostgreSQL database with the record of a new workspace; empty: a file in the workspace.
     """
 
     settings: Settings
@@ -133,7 +139,7 @@ class Campaign:
         as_of: date | None = None, seed: int | None = None, workspace: str | Path | None = None,
         overrides: Sequence[str] = (), ledger: str = "",
     ) -> Self:  # fmt: skip
-        """Read a campaign file; what is given here goes before it, and `overrides` are `"budget.trials=4"` and the like.
+        """Read a campaign file; arguments take precedence over it, and `overrides` are like `"budget.trials=4"`.
 
         Raises
         ------
@@ -146,7 +152,7 @@ class Campaign:
         return cls(settings.on(market), Path(workspace or WORKSPACE), ledger=ledger)
 
     def contained(self, executor: str | None = None, backend: str | None = None) -> Self:
-        """Return the same campaign with its Python factors run elsewhere; None leaves what its settings say."""
+        """Return the campaign with another executor or sandbox backend for Python factors; None keeps the settings'."""
         sandbox = self.settings.sandbox.given(executor, backend)
         return replace(self, settings=self.settings.model_copy(update={"sandbox": sandbox}))
 
@@ -155,7 +161,7 @@ class Campaign:
         cls, run: str, *, workspace: Path | None = None, progress: Show | None = None,
         where: tuple[str | None, str | None] = (None, None),
     ) -> CampaignResult:  # fmt: skip
-        """Go on with a run that was interrupted; a finished one is read again. `where` is as for `contained`."""
+        """Continue an interrupted run, or read a finished one; `where` holds the arguments of `contained`."""
         place = workspace or WORKSPACE
         with Ledger.open(place, clock=lambda: datetime.now(UTC)) as ledger:
             row = find_campaign(ledger, run)
@@ -165,190 +171,195 @@ class Campaign:
                 ledger.check_files(row.id)
         if row.status == "done":
             return CampaignResult(row.id, folder, read_json(folder / "results.json"), folder / "report.html")
-        settings = Settings.recorded(row.config["settings"])
+        settings = Settings.from_record(row.config["settings"])
         return cls(settings, place, row.id).contained(*where).run(progress)
 
     def run(self, progress: Show | None = None) -> CampaignResult:
         """Run the campaign to its end and write results.json, curves.json and the report."""
         show = progress or (lambda _: None)
-        if not self.run_id:  # what a run still needs may be on record already
-            refuse_keyless(self._asked(self.settings.agents.sensitivity), os.environ)
+        if not self.run_id:  # a resumed run may have all the replies that it needs on record
+            refuse_keyless(self._find_allowed_models(self.settings.agents.sensitivity), os.environ)
         own, texts = (Own(), {}) if self.run_id else self._read_own_inputs(show)
         show(Progress("reading the market"))
         panel, dataset = self.settings.market.open(self.settings.seed)
-        panel = self._told(panel)
+        panel = self._drop_withheld_fields(panel)
         with (
             Ledger.open(self.workspace, clock=self.clock, address=self.ledger) as ledger,
-            LazySandbox(self.settings.sandbox) as jail,
+            LazySandbox(self.settings.sandbox) as sandbox,
         ):
-            jail.ready(needed=self.settings.agents.python)
-            self.recognise(ledger, panel)
+            sandbox.ready(needed=self.settings.agents.python)
+            self.check_panel(ledger, panel)
             python, steer = self.settings.agents.python, self.settings.steer
             SearchConstraints(steer.fields).fit(panel)
-            bench = PanelContext.set_up(panel, ledger, self.settings.evidence, dataset, runner=jail)
+            panel_context = PanelContext.set_up(panel, ledger, self.settings.evidence, dataset, runner=sandbox)
             if not self.run_id:
-                refuse_other_stream(ledger, bench.windows, self.settings.evidence)
+                refuse_other_stream(ledger, panel_context.windows, self.settings.evidence)
             for text in texts.values():
                 ledger.put(text.encode())
             run = self.run_id or begin_run(
                 self.settings, ledger, panel, (dataset, self.clock(), self.draw()), own.model_dump(mode="json")
             )
-            heard = count_stops(ledger, run)
+            stops = count_stops(ledger, run)
             own = Own.model_validate(ledger.run(run).config.get("own", {}))
             mandate = SearchConstraints(steer.fields, steer.avoid, frozenset(seed.text for seed in own.seeds))
             with ledger.lock(run):
                 ledger.finish_run(run, STATUS_RUNNING)
                 warm_up(lambda line: show(Progress("compiling the kernels", message=line)))
                 settings = self.settings
-                evaluator = bench.evaluator(
+                evaluator = panel_context.evaluator(
                     run, settings.budget, python=python, mandate=mandate, approve=settings.approve
                 )
-                attention = ProgressReporter(evaluator, settings.agents.rounds, show, self.clock, heard)
-                result = self._finish(ledger, run, self._search(evaluator, own, attention))
-                attention.note("done")
+                reporter = ProgressReporter(evaluator, settings.agents.rounds, show, self.clock, stops)
+                result = self._finish(ledger, run, self._search(evaluator, own, reporter))
+                reporter.note("done")
                 return result
 
     def _read_own_inputs(self, show: Show) -> tuple[Own, dict[str, str]]:
-        """Return what the person brings along, and the texts of the documents in it by their ids."""
+        """Return the person's own parts, and the texts of the documents in them by id."""
         own, context = Own.gather(self.settings.steer, read_settings, read_seeds), self.settings.context
         if context.documents:
             show(Progress("reading the documents"))
-        given, texts = read_documents(context, self.settings.agents.sensitivity, screen_text)
-        if given:
-            self._asked(find_strictest(each.sensitivity for each in given if not each.held))
-        return own.model_copy(update={"documents": tuple(given)}), texts
+        documents, texts = read_documents(context, self.settings.agents.sensitivity, screen_text)
+        if documents:
+            self._find_allowed_models(
+                find_strictest(document.sensitivity for document in documents if not document.held)
+            )
+        return own.model_copy(update={"documents": tuple(documents)}), texts
 
-    def _asked(self, label: Sensitivity) -> dict[str, ModelSettings]:
-        """Return the models that may be told what bears a label."""
+    def _find_allowed_models(self, label: Sensitivity) -> dict[str, ModelSettings]:
+        """Return the models that may see data with a label."""
         models, agents = self.settings.models.models, self.settings.agents
         bound = find_strictest([agents.sensitivity, label]), agents.jurisdiction
-        asked = {
+        allowed = {
             name: model for name, model in models.items() if not bar_reason(model, *bound, bool(model.attestation))
         }
-        if not asked:
+        if not allowed:
             raise Confidential(
                 "no model of this campaign may be told what its agents ask", field="models.models",
                 got=[f"{name} ({model.place})" for name, model in models.items()], allowed="a model with place: local, "
                 "or place: attested with an attestation",
                 hint="Add one, or change agents.sensitivity, agents.jurisdiction or the labels of context.documents.",
             )  # fmt: skip
-        return asked
+        return allowed
 
-    def _told(self, panel: Panel) -> Panel:
-        """Return the panel as agents may be told of it: marked fields go to no model that may not see them.
+    def _drop_withheld_fields(self, panel: Panel) -> Panel:
+        """Return the panel without the marked fields that a model of this campaign may not see.
 
-        What agents ask goes only where its label lets it (`eligibility.barred`), so the models that it reaches bear that label.
+        The agents' questions reach only the models that their label allows (`bar_reason`), so those models count as
+        bearing that label.
         """
         agents = self.settings.agents
-        asked = self._asked(agents.sensitivity)
-        away = sorted(name for name, model in asked.items() if model.place != "local")
-        borne = ["confidential"] if agents.sensitivity == "confidential" else []
-        borne += [f"jurisdiction:{agents.jurisdiction}"] if agents.jurisdiction else []
-        found = find_withheld_fields(panel, self.settings.market.labels, borne) if away else frozenset()
-        if ALL_FIELDS in found:
+        models = self._find_allowed_models(agents.sensitivity)
+        remote = sorted(name for name, model in models.items() if model.place != "local")
+        labels = ["confidential"] if agents.sensitivity == "confidential" else []
+        labels += [f"jurisdiction:{agents.jurisdiction}"] if agents.jurisdiction else []
+        withheld = find_withheld_fields(panel, self.settings.market.labels, labels) if remote else frozenset()
+        if ALL_FIELDS in withheld:
             raise AlphaloomError(
                 "This data is marked, and a model that is not local would be told of it.", field="market.labels",
-                got=away, allowed="models with place: local",
+                got=remote, allowed="models with place: local",
                 hint="Leave the others out of models.models, or let agents.sensitivity be confidential.",
             )  # fmt: skip
-        return drop_fields(panel, found)
+        return drop_fields(panel, withheld)
 
-    def recognise(self, ledger: Ledger, panel: Panel) -> None:
-        """Check that a resumed run still sees the same data, before anything is fixed for other data."""
-        known = ledger.run(self.run_id).config["panel"] if self.run_id else panel.digest
-        if known != panel.digest:
+    def check_panel(self, ledger: Ledger, panel: Panel) -> None:
+        """Check that a resumed run has the same panel as when it began."""
+        digest = ledger.run(self.run_id).config["panel"] if self.run_id else panel.digest
+        if digest != panel.digest:
             raise AlphaloomError(
                 "The panel is not the one that this run began with.", field="panel", got=panel.digest[:12],
-                allowed=known[:12], hint="Restore the file, or start a new run.",
+                allowed=digest[:12], hint="Restore the file, or start a new run.",
             )  # fmt: skip
 
-    def _search(self, evaluator: Evaluator, own: Own, attention: ProgressReporter) -> dict[str, Any]:
-        """Let the agents search, then close: combination, seal, book, risk gate; write what came of it.
+    def _search(self, evaluator: Evaluator, own: Own, reporter: ProgressReporter) -> dict[str, Any]:
+        """Let the agents search, then close: combination, sealed days, backtest, risk gate; return the results.
 
         Raises
         ------
         RunHalted
-            The search rests; it is gone on with by `resume`.
+            The search is paused; `resume` continues it.
         """
         evaluator.begin()
         unheard = self.settings.models.find_unmatched(self.settings.steer)
         _, doubts = select_documents(own.documents, evaluator.windows.search.last_day)
-        for said in [*record_first_power(evaluator), *unheard, *doubts]:
-            attention.show(Progress("searching", message=said))
-        self._look(attention)
+        for message in [*record_first_power(evaluator), *unheard, *doubts]:
+            reporter.show(Progress("searching", message=message))
+        self._report_silent_models(reporter)
         router = Router(
             self.settings.models, evaluator.ledger, providers={"offline": make_researcher}, clock=self.clock
         )
         with evaluator.ledger.explained(evaluator.run), silence_interruption():
-            state = asyncio.run(self._research(evaluator, own, router, attention))
+            state = asyncio.run(self._research(evaluator, own, router, reporter))
         if state["waiting"] or not state["finished"]:
-            raise attention.rest()
-        attention.say("closing", "combination, book, risk gate, report")
-        dossier = ResultsBuilder(evaluator)
-        record = dossier.record() | {"format": 1, "seed": self.settings.seed, "researcher": self._researcher()}
+            raise reporter.pause_run()
+        reporter.say("closing", "combination, book, risk gate, report")
+        builder = ResultsBuilder(evaluator)
+        record = builder.record() | {"format": 1, "seed": self.settings.seed, "researcher": self._describe_researcher()}
         record |= {"steer": self.settings.steer.record(), "own": own.record()}
-        record["warnings"] += [{"code": "steer", "message": said} for said in unheard]
-        record["warnings"] += [{"code": "documents", "message": said} for said in doubts]
-        written = (each for kind in QUESTION_WORDS for each in evaluator.ledger.events(evaluator.run, kind))
-        useless = describe_unusable_replies((each.kind, each.key, each.body) for each in written)
-        record["warnings"] += [{"code": "replies", "message": said} for said in useless]
+        record["warnings"] += [{"code": "steer", "message": message} for message in unheard]
+        record["warnings"] += [{"code": "documents", "message": message} for message in doubts]
+        events = (event for kind in QUESTION_WORDS for event in evaluator.ledger.events(evaluator.run, kind))
+        useless = describe_unusable_replies((event.kind, event.key, event.body) for event in events)
+        record["warnings"] += [{"code": "replies", "message": message} for message in useless]
         spend = router.spend(evaluator.run).record()
         record |= {"ended": state["ended"] or None, "spend": spend, "report": "report.html"}
-        return record | self._close(evaluator, dossier, [entry["id"] for entry in record["accepted"]])
+        return record | self._close(evaluator, builder, [entry["id"] for entry in record["accepted"]])
 
-    def _look(self, attention: ProgressReporter) -> None:
-        """Say which models cannot be asked now: else a person sees agents think, and nothing come of it."""
+    def _report_silent_models(self, reporter: ProgressReporter) -> None:
+        """Report models that cannot be called now: their agents would seem to work without any result."""
         hindered = asyncio.run(
-            find_silent_models(self._asked(self.settings.agents.sensitivity), {"offline"}, os.environ)
+            find_silent_models(self._find_allowed_models(self.settings.agents.sensitivity), {"offline"}, os.environ)
         )
         if hindered:
-            said = "; ".join(hindered)
-            attention.show(Progress("looking for the models", message=said))
-            attention.event(said, {})
+            message = "; ".join(hindered)
+            reporter.show(Progress("looking for the models", message=message))
+            reporter.event(message, {})
 
-    async def _research(self, evaluator: Evaluator, own: Own, router: Router, attention: ProgressReporter) -> State:
-        """Run the agents' graph over sessions on our own servers; return the state in which it ended, or rests."""
-        from ..mcp_servers import open_own_sessions  # the protocol's library is slow to start
+    async def _research(self, evaluator: Evaluator, own: Own, router: Router, reporter: ProgressReporter) -> State:
+        """Run the agents' graph over sessions on our own servers; return the state in which it ended or was paused."""
+        from ..mcp_servers import open_own_sessions  # the protocol's library is slow to import
 
         ledger, run, settings = evaluator.ledger, evaluator.run, self.settings
-        seen = Attendance(lambda: attention.seen(seen.doing))
+        attendance = Attendance(lambda: reporter.report_doing(attendance.doing))
         try:
             async with (
                 open_own_sessions(evaluator, self.clock) as sessions,
-                self._documents(evaluator, own) as documents,
+                self._open_documents(evaluator, own) as documents,
             ):
-                desk = SearchContext(
-                    seen.asker(router), seen.tools(Toolset(sessions)), Journal(ledger, run), run, settings.seed,
-                    settings.agents, settings.evidence.horizon_days, attention.event, attention.halted, attention.ended,
-                    settings.budget.hypotheses, steer=settings.steer, own=own,
-                    documents=documents,
+                search = SearchContext(
+                    attendance.asker(router), attendance.tools(Toolset(sessions)), Journal(ledger, run), run,
+                    settings.seed, settings.agents, settings.evidence.horizon_days,
+                    reporter.event, reporter.is_halted, reporter.find_end_reason,
+                    settings.budget.hypotheses, steer=settings.steer, own=own, documents=documents,
                 )  # fmt: skip
-                return await run_graph(desk, ledger.checkpoints(run), run, resume=True)
+                return await run_graph(search, ledger.checkpoints(run), run, resume=True)
         finally:
             await router.close()
 
     @asynccontextmanager
-    async def _documents(self, evaluator: Evaluator, own: Own) -> AsyncIterator[Documents | None]:
-        """Open what was worked out of the documents that agents may be told of."""
+    async def _open_documents(self, evaluator: Evaluator, own: Own) -> AsyncIterator[Documents | None]:
+        """Open the store of the documents that agents may see."""
         ledger, settings = evaluator.ledger, self.settings
-        told, _ = select_documents(own.documents, evaluator.windows.search.last_day)
-        if not told:
+        allowed, _ = select_documents(own.documents, evaluator.windows.search.last_day)
+        if not allowed:
             yield None
             return
         models = ", ".join(sorted({model.model for model in settings.models.models.values()}))
         with open_store(settings.context, ledger.workspace / CONTEXT_FILE, os.environ) as store:
-            yield Documents(store, told, lambda name: ledger.get(name).decode(), screen_text, settings.context, models)
+            yield Documents(
+                store, allowed, lambda name: ledger.get(name).decode(), screen_text, settings.context, models
+            )
 
-    def _close(self, evaluator: Evaluator, dossier: ResultsBuilder, accepted: Sequence[str]) -> dict[str, Any]:
-        """Combine what was accepted, examine and trade it on paper, and ask the risk gate what may be traded."""
+    def _close(self, evaluator: Evaluator, builder: ResultsBuilder, accepted: Sequence[str]) -> dict[str, Any]:
+        """Combine the accepted factors, examine and backtest the combination, and ask the risk gate what may trade."""
         folder = evaluator.ledger.run_folder(evaluator.run)
         closing = close(evaluator, accepted, self.settings.evidence.open_sealed)
         decision = trade(closing, evaluator.panel, self.settings.risk)
         if decision:
             evaluator.ledger.record_event(evaluator.run, "risk", decision.id, decision.record())
-        alarms = sorted({*accepted} & {*dossier.alarms()} - {*self.settings.evidence.acknowledged})
+        alarms = sorted({*accepted} & {*builder.alarms()} - {*self.settings.evidence.acknowledged})
         book_curve = closing.curve.record() if closing.curve else None
-        curves = write_json(folder / "curves.json", dossier.curves() | {"book": book_curve})
+        curves = write_json(folder / "curves.json", builder.curves() | {"book": book_curve})
         evaluator.ledger.record_artefact(evaluator.run, "curves.json", evaluator.ledger.put(curves))
         combination = write_closing(closing, evaluator, folder)
         return {
@@ -367,7 +378,7 @@ class Campaign:
         ledger.finish_run(run, "done")
         return CampaignResult(run, folder, record, report)
 
-    def _researcher(self) -> str:
-        """Say what proposed the factors: a heuristic is named as one."""
+    def _describe_researcher(self) -> str:
+        """Return the names of the models that proposed factors; the heuristic is named as one."""
         names = sorted({model.model for model in self.settings.models.models.values()})
         return "; ".join(OFFLINE_DESCRIPTION if name == OFFLINE_MODEL_NAME else name for name in names)

@@ -1,6 +1,6 @@
-"""How far a run has got, read from its ledger row by row: each row once, and none of them kept.
+"""The counts of a run, read from its ledger row by row: each row once, and none is kept in memory.
 
-It serves the process that works on the run, and any other that looks on; what it holds does not grow with the run.
+It serves the process that runs the campaign and any other that watches it; its memory does not grow with the run.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Since = Callable[[str, int], Iterator[tuple[int, Any]]]
 """Yields the rows of a run after a place in the order of arrival."""
 
 UNREADABLE_STAGES = ("parse", "types", "python")
-"""Steps at which what was proposed is not yet a factor."""
+"""Stages at which a proposal is not yet a factor."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Best:
 
 @dataclass(frozen=True)
 class ModelSpend:
-    """What models took so far: calls, tokens in and out, US dollars."""
+    """The models' spending so far: calls, tokens in and out, US dollars."""
 
     calls: int = 0
     tokens: int = 0
@@ -44,7 +44,7 @@ class ModelSpend:
 
 @dataclass(frozen=True)
 class Counts:
-    """How many got how far: proposed, readable as a factor, scored on search, sent to the gate, and what became of them."""
+    """The number of formulas that reached each stage, from proposed to decided."""
 
     hypotheses: int = 0
     proposed: int = 0
@@ -59,7 +59,7 @@ class Counts:
 
 @dataclass
 class Funnel:
-    """Reads a run's counts; every call of `read` takes up what is new."""
+    """Read a run's counts; every call of `read` adds the new rows."""
 
     reviews: Reviews
     counts: Counts = field(default_factory=Counts)
@@ -75,39 +75,39 @@ class Funnel:
 
     @property
     def ledger(self) -> Ledger:
-        """Return the ledger that is read."""
+        """The ledger of the run."""
         return self.reviews.ledger
 
     def read(self) -> Funnel:
-        """Take up what was written since the last time."""
-        self._take("attempts", self.ledger.attempts_since, self._attempt)
-        self._take("evaluations", self.ledger.evaluations_since, self._evaluation)
-        self._take("calls", self.ledger.calls_since, self._call)
+        """Add the rows since the last call."""
+        self._take("attempts", self.ledger.attempts_since, self._add_attempt)
+        self._take("evaluations", self.ledger.evaluations_since, self._add_evaluation)
+        self._take("calls", self.ledger.calls_since, self._add_call)
         words = [self.reviews.word(row) for row in self.ledger.verdicts(self.reviews.run)]
-        named = {
+        outcomes = {
             "accepted": "accepted",
             "watched": "watchlist",
             "rejected": "rejected",
             "awaiting": "awaiting approval",
         }
-        verdicts = {name: words.count(word) for name, word in named.items()}  # type: ignore[arg-type]
+        verdicts = {name: words.count(word) for name, word in outcomes.items()}  # type: ignore[arg-type]
         self.counts = Counts(
             len(self._hypotheses), self._proposed, self._readable, self._scored, len(words), **verdicts
         )
         return self
 
     def _take(self, name: str, since: Since, take: Callable[[Any], None]) -> None:
-        """Give each new row of a table to a function."""
+        """Pass each new row of a table to `take`."""
         for place, row in since(self.reviews.run, self._seen[name]):
             take(row)
             self._seen[name] = place
 
-    def _attempt(self, row: Attempt) -> None:
+    def _add_attempt(self, row: Attempt) -> None:
         self._hypotheses.add(row.hypothesis)
         self._proposed += 1
         self._readable += row.stage not in UNREADABLE_STAGES
 
-    def _evaluation(self, row: Evaluation) -> None:
+    def _add_evaluation(self, row: Evaluation) -> None:
         if row.hypothesis.startswith(SET_PREFIX):
             return
         self._scored += 1
@@ -115,7 +115,7 @@ class Funnel:
         if t is not None and (self.best is None or abs(t) > abs(self.best.t)):
             self.best = Best(row.factor_id, row.text, float(t), row.sheet["rank_ic"])
 
-    def _call(self, row: ModelCall) -> None:
+    def _add_call(self, row: ModelCall) -> None:
         self._usd = [math.fsum([*self._usd, row.cost_usd])]
         spent = self.spent
         self.spent = ModelSpend(spent.calls + 1, spent.tokens + row.tokens_in + row.tokens_out, self._usd[0])

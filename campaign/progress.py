@@ -1,4 +1,4 @@
-"""How far a run has got, for a person who watches."""
+"""The progress of a run, for a person who watches."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .funnel import Best, Counts, Funnel, ModelSpend
 
 @dataclass(frozen=True)
 class Progress:
-    """One moment of a campaign; nothing here is written to a result, and nothing comes from days after search.
+    """The progress at one moment; none of it is written to a result, and none comes from days after search.
 
-    `mechanisms` is the effective number of mechanisms of the round under way, `niches` how many of mechanism, horizon and
-    turnover are filled. `elapsed_s` counts the work of all processes of the run; `remaining_s` extrapolates the
-    evaluations. `doing` says by agent what each does, or did last.
+    `mechanisms` is the effective number of mechanisms of the current round, `niches` the number of filled cells of
+    mechanism, horizon and turnover. `elapsed_s` counts the work of all processes of the run; `remaining_s`
+    extrapolates the evaluations. `doing` describes by agent the current or last action.
     """
 
     phase: str
@@ -36,13 +36,13 @@ class Progress:
 
     @property
     def usd_per_accepted(self) -> float | None:
-        """Return what an accepted factor has cost so far in US dollars; None before the first."""
+        """US dollars spent per accepted factor so far; None before the first."""
         return self.spent.usd / self.counts.accepted if self.counts.accepted else None
 
 
 @dataclass(frozen=True)
 class ProgressMeter:
-    """Reads a run's progress; `seconds` is a monotonic clock, `worked_s` what earlier processes of the run took."""
+    """Read a run's progress; `seconds` is a monotonic clock, `worked_s` the time of earlier processes of the run."""
 
     evaluator: Evaluator
     rounds: int
@@ -53,7 +53,7 @@ class ProgressMeter:
     funnel: Funnel = field(init=False)
 
     def __post_init__(self) -> None:
-        """Note where this process begins."""
+        """Record the start of this process."""
         object.__setattr__(self, "start", self.seconds())
         object.__setattr__(self, "first", len(self.evaluator.rows))
         object.__setattr__(self, "funnel", Funnel(self.evaluator.reviews))
@@ -82,9 +82,9 @@ class ProgressMeter:
             niches=count_niches(evaluator.ledger, evaluator.run),
             message=message,
             elapsed_s=self.worked_s + elapsed,
-            remaining_s=self._remaining(elapsed),
+            remaining_s=self._extrapolate(elapsed),
         )
 
-    def _remaining(self, elapsed: float) -> float | None:
+    def _extrapolate(self, elapsed: float) -> float | None:
         done = len(self.evaluator.rows) - self.first
         return elapsed / done * self.evaluator.evaluations_left() if done >= 5 else None

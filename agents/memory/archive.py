@@ -149,28 +149,28 @@ def name_niche(hypothesis: BranchHypothesis, reads: Iterable[str], turnover: flo
     return f"{cause}{read_kinds}/{horizon}/{pace}"
 
 
-def place_in_niches(desk: SearchContext, branch: str, attempts: Iterable[FormulaAttempt]) -> list[Mark]:
+def place_in_niches(search: SearchContext, branch: str, attempts: Iterable[FormulaAttempt]) -> list[Mark]:
     """Return the marks of a branch's scored formulas, each with its niche.
 
     The journal records every mark, and the first formula of each niche.
     """
-    hypothesis = read_hypothesis(desk.journal, branch)
-    memory = read_memory(desk.journal, branch.split("/")[0])
+    hypothesis = read_hypothesis(search.journal, branch)
+    memory = read_memory(search.journal, branch.split("/")[0])
     marks = []
     for attempt in attempts:
         if attempt.refusal is None:
             reads = _find_fields(attempt.text, memory) if hypothesis.either_way else frozenset()
-            cell = name_niche(hypothesis, reads, finite_or_none(attempt.sheet.turnover), desk.horizon_days)
-            desk.journal.record("niche", cell, {"id": attempt.id, "key": attempt.key})
+            cell = name_niche(hypothesis, reads, finite_or_none(attempt.sheet.turnover), search.horizon_days)
+            search.journal.record("niche", cell, {"id": attempt.id, "key": attempt.key})
             mark = Mark(attempt.sheet.t_or_zero, attempt.id, attempt.key, cell)
-            desk.journal.record("mark", mark.id, mark._asdict())
+            search.journal.record("mark", mark.id, mark._asdict())
             marks.append(mark)
     return marks
 
 
-def recall_marks(desk: SearchContext, ids: Iterable[str]) -> list[Mark]:
+def recall_marks(search: SearchContext, ids: Iterable[str]) -> list[Mark]:
     """Return the marks of some formulas, also of those that the archive has dropped."""
-    return [Mark(**body) for name in ids if (body := desk.journal.read("mark", name))]
+    return [Mark(**body) for name in ids if (body := search.journal.read("mark", name))]
 
 
 def rank_all(marks: Iterable[Mark]) -> list[Mark]:

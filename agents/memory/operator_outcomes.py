@@ -56,21 +56,23 @@ def add_descent(candidate: DraftBody, rows: Iterable[Json]) -> DraftBody:
     return {**draft, "parent": parent["id"], "parent_t": finite_or_none(parent.get("t")) or 0.0, "where": str(where)}
 
 
-def record_operators(desk: SearchContext, round_number: int) -> None:
+def record_operators(search: SearchContext, round_number: int) -> None:
     """Record the outcomes up to the end of a round, once: the table of the round before plus this round's scores."""
     key = _name_round(round_number)
-    if desk.journal.read(OPERATORS_KIND, key) is None:
-        steps, repairs = desk.config.steps, desk.config.repairs
-        fresh = read_attempts(desk.journal, round_number, steps, repairs)
-        desk.journal.record(OPERATORS_KIND, key, {"rows": count_outcomes(fresh, _read_rows(desk, round_number - 1))})
+    if search.journal.read(OPERATORS_KIND, key) is None:
+        steps, repairs = search.config.steps, search.config.repairs
+        fresh = read_attempts(search.journal, round_number, steps, repairs)
+        search.journal.record(
+            OPERATORS_KIND, key, {"rows": count_outcomes(fresh, _read_rows(search, round_number - 1))}
+        )
 
 
-def describe_operators(desk: SearchContext, round_number: int) -> list[Json]:
+def describe_operators(search: SearchContext, round_number: int) -> list[Json]:
     """Return the rows for a round's prompts: each operator over all parents, then by weakness.
 
     Rows are `{operator, where, tried, better, gain}`; `gain` is the mean of |t| of a child less |t| of its parent.
     """
-    rows = _read_rows(desk, round_number - 1) if desk.config.memory else []
+    rows = _read_rows(search, round_number - 1) if search.config.memory else []
     largest = sorted(rows, key=lambda row: (-row["tried"], row["operator"], row["where"]))[:MAX_CELLS_SHOWN]
     return [_describe_row(row) for row in (*pool_rows(rows), *largest)]
 
@@ -118,8 +120,8 @@ def _name_round(round_number: int) -> str:
     return f"r{round_number:02d}"
 
 
-def _read_rows(desk: SearchContext, round_number: int) -> list[Json]:
-    return list((desk.journal.read(OPERATORS_KIND, _name_round(round_number)) or {}).get("rows", []))
+def _read_rows(search: SearchContext, round_number: int) -> list[Json]:
+    return list((search.journal.read(OPERATORS_KIND, _name_round(round_number)) or {}).get("rows", []))
 
 
 def _make_row(operator: str, where: str) -> Json:

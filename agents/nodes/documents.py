@@ -99,18 +99,17 @@ def select_documents(
     return allowed, notes
 
 
-async def recall_documents(desk: SearchContext, round_key: str) -> Json:
+async def recall_documents(search: SearchContext, round_key: str) -> Json:
     """Return the round's rows of documents, with the strictest label that the run's agents have seen so far."""
-    documents = desk.documents
+    documents = search.documents
     if documents is None or not review.parse_round(round_key):
         return {}
-    cache = ContextCache(documents.store, summariser=_choose_summariser(desk, documents))
-    cached = [cache.add(documents.text(each.id), sensitivity=each.sensitivity) for each in documents.given]
-    passages = cache.retrieve(_build_queries(desk, round_key), cached, most_tokens=documents.settings.passage_tokens)
-    relevant = list(dict.fromkeys(each.document for each in passages)) or [
-        each.id for each in cached[:OPENING_DOCUMENTS]
-    ]
-    rows, labels = [], [find_strictest_sensitivity(desk, review.parse_round(round_key) - 1)]
+    cache = ContextCache(documents.store, summariser=_choose_summariser(search, documents))
+    cached = [cache.add(documents.text(entry.id), sensitivity=entry.sensitivity) for entry in documents.given]
+    passages = cache.retrieve(_build_queries(search, round_key), cached, most_tokens=documents.settings.passage_tokens)
+    cited = list(dict.fromkeys(passage.document for passage in passages))
+    relevant = cited or [document.id for document in cached[:OPENING_DOCUMENTS]]
+    rows, labels = [], [find_strictest_sensitivity(search, review.parse_round(round_key) - 1)]
     for entry, document in sorted(
         zip(documents.given, cached, strict=True), key=lambda pair: _rank_document(relevant, pair[1])
     ):
@@ -119,7 +118,7 @@ async def recall_documents(desk: SearchContext, round_key: str) -> Json:
             rows.append(row)
             labels.append(document.sensitivity)
     if not rows:
-        desk.progress("no_passage", {"round": review.parse_round(round_key)})
+        search.progress("no_passage", {"round": review.parse_round(round_key)})
     label = find_strictest(labels)
     return ({"documents": rows} if rows else {}) | ({TOLD_SENSITIVITY: label} if label != "public" else {})
 
@@ -160,15 +159,15 @@ async def _summarise(cache: ContextCache, document: Document) -> str:
         return ""
 
 
-def _build_queries(desk: SearchContext, round_key: str) -> list[str]:
+def _build_queries(search: SearchContext, round_key: str) -> list[str]:
     """Return the round's queries: the person's goal and focus, and the hypotheses of the round before."""
     before = f"r{review.parse_round(round_key) - 1:02d}"
-    last = [read_hypothesis(desk.journal, f"{before}/h{index:02d}") for index in range(desk.config.hypotheses)]
+    last = [read_hypothesis(search.journal, f"{before}/h{index:02d}") for index in range(search.config.hypotheses)]
     stated = [f"{hypothesis.mechanism.replace('_', ' ')} {hypothesis.statement}" for hypothesis in last]
-    return [words for words in (desk.steer.goal, *desk.steer.focus, *stated) if words.strip()]
+    return [words for words in (search.steer.goal, *search.steer.focus, *stated) if words.strip()]
 
 
-def _choose_summariser(desk: SearchContext, documents: Documents) -> Summariser:
+def _choose_summariser(search: SearchContext, documents: Documents) -> Summariser:
     """Return the summariser: the built-in rule, or this campaign's models."""
     if documents.settings.summaries != "model":
         return EXTRACT_SUMMARISER
@@ -176,10 +175,10 @@ def _choose_summariser(desk: SearchContext, documents: Documents) -> Summariser:
     async def ask(text: str, label: Sensitivity) -> str:
         context: Json = {"task": "summary", "untrusted_text": text}
         key = f"summary/{sha256(text.encode()).hexdigest()[:16]}"
-        reply = await ask_model(desk, Question(SUMMARY_ROLE, "summary", key, ShortText, context, sensitivity=label))
+        reply = await ask_model(search, Question(SUMMARY_ROLE, "summary", key, ShortText, context, sensitivity=label))
         if "summary" not in reply:
             why = reply.get("ended") or reply.get("failed")
             raise SummaryRefused(f"no model gave a summary: {why}", field="context.summaries")
         return str(reply["summary"])
 
-    return Summariser(ask, prompt=desk.own.prompt(SUMMARY_ROLE).digest, model=documents.models)
+    return Summariser(ask, prompt=search.own.prompt(SUMMARY_ROLE).digest, model=documents.models)

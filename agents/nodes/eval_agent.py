@@ -18,23 +18,23 @@ CRITICISED_KIND = "criticised"
 MAX_BEST_CRITICISED, MAX_MARKS_CRITICISED = 3, 12
 
 
-async def criticise_formulas(desk: SearchContext, work: Work) -> Json:
+async def criticise_formulas(search: SearchContext, work: Work) -> Json:
     """Return the critique of one branch after a step, stored in the journal."""
     key = f"{work.branch}/s{work.step}"
 
     async def ask() -> Json:
-        more = review.list_review_pages(desk, work.round_key)
-        return await ask_model(desk, Question("eval", "critique", key, Critique, _build_context(desk, work), more))
+        more = review.list_review_pages(search, work.round_key)
+        return await ask_model(search, Question("eval", "critique", key, Critique, _build_context(search, work), more))
 
-    return await desk.record_once("critique", key, ask)
+    return await search.record_once("critique", key, ask)
 
 
-def describe_measurement(desk: SearchContext, mark: Mark) -> Json:
+def describe_measurement(search: SearchContext, mark: Mark) -> Json:
     """Return one formula's figures on the search window, rounded for a prompt.
 
     RankICs in tables have four decimals; quantile returns are in basis points with one.
     """
-    attempt = read_attempt(desk.journal, mark.key)
+    attempt = read_attempt(search.journal, mark.key)
     sheet = attempt.sheet
     tables = {"decay": sheet.decay, "by_year": sheet.by_year}
     return {
@@ -56,27 +56,27 @@ def _round_figure(value: object, decimals: int, *, times: float = 1.0) -> float 
     return None if number is None else round(times * number, decimals) + 0.0  # -0.0 becomes 0.0
 
 
-def _collect_best(desk: SearchContext, work: Work) -> list[Mark]:
+def _collect_best(search: SearchContext, work: Work) -> list[Mark]:
     """Return the best of all steps so far by their keys, and record them; if there are too many, today's best alone."""
-    previous = desk.journal.read(CRITICISED_KIND, f"{work.branch}/s{work.step - 1}") or {"marks": []}
+    previous = search.journal.read(CRITICISED_KIND, f"{work.branch}/s{work.step - 1}") or {"marks": []}
     best = work.best[:MAX_BEST_CRITICISED]
     grown = {*(Mark(*row) for row in previous["marks"]), *best}
     marks = sorted(grown if len(grown) <= MAX_MARKS_CRITICISED else best, key=lambda mark: natural_sort_key(mark.key))
-    desk.journal.record(CRITICISED_KIND, f"{work.branch}/s{work.step}", {"marks": [list(mark) for mark in marks]})
+    search.journal.record(CRITICISED_KIND, f"{work.branch}/s{work.step}", {"marks": [list(mark) for mark in marks]})
     return marks
 
 
-def _build_context(desk: SearchContext, work: Work) -> Json:
+def _build_context(search: SearchContext, work: Work) -> Json:
     """Return the context; marks of the previous critique come first, since servers cache an equal prefix."""
-    hypothesis = read_hypothesis(desk.journal, work.branch)
+    hypothesis = read_hypothesis(search.journal, work.branch)
     number = review.parse_round(work.round_key)
-    outcomes = describe_operators(desk, number)
-    record = review.read_reviews(desk, number) | ({"operators": outcomes} if outcomes else {})
+    outcomes = describe_operators(search, number)
+    record = review.read_reviews(search, number) | ({"operators": outcomes} if outcomes else {})
     return {
-        "market": {"horizon_days": desk.horizon_days},
+        "market": {"horizon_days": search.horizon_days},
         **({"record": record} if record else {}),
         "hypothesis": hypothesis.select(HYPOTHESIS_KEYS),
-        "factors": [describe_measurement(desk, mark) for mark in _collect_best(desk, work)],
-        "request": {"step": work.step, "remaining": desk.config.steps - work.step},
+        "factors": [describe_measurement(search, mark) for mark in _collect_best(search, work)],
+        "request": {"step": work.step, "remaining": search.config.steps - work.step},
         "task": "critique",
     }

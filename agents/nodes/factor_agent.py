@@ -73,7 +73,7 @@ SEED_ROUND = "r00"
 MAX_HYPOTHESIS_FIELDS = 20
 
 
-async def draft_formulas(desk: SearchContext, work: Work) -> Json:
+async def draft_formulas(search: SearchContext, work: Work) -> Json:
     """Return the agent's drafts for one branch and step, stored in the journal: items of text, intent and descent.
 
     Raises
@@ -83,49 +83,49 @@ async def draft_formulas(desk: SearchContext, work: Work) -> Json:
     """
 
     async def ask() -> Json:
-        formulas = _list_own_formulas(desk, work)
+        formulas = _list_own_formulas(search, work)
         if formulas:
             return {"items": formulas}
-        context = _build_context(desk, work)
+        context = _build_context(search, work)
         intent = "repair" if work.refused else "formulas"
-        more = (*(("python",) if desk.config.python else ()), *review.list_review_pages(desk, work.round_key))
+        more = (*(("python",) if search.config.python else ()), *review.list_review_pages(search, work.round_key))
         question = Question(
             "factor", intent, work.key, Candidates, context, more, refused=work.attempt,
-            items=context["request"]["count"], texts=_make_grammar_texts(desk, context),
+            items=context["request"]["count"], texts=_make_grammar_texts(search, context),
         )  # fmt: skip
-        reply = await ask_model(desk, question)
+        reply = await ask_model(search, question)
         if (
             "failed" in reply
-            and is_fruitless(desk, review.parse_round(work.round_key))
+            and is_fruitless(search, review.parse_round(work.round_key))
             and not (work.step or work.attempt)
         ):
             raise NoUsableReply(f"factor/{work.key}", reply["failed"])  # the barrier gives it up unless all fail
-        drafts, ended = await _redraft(desk, work, question, reply.pop("candidates", []))
+        drafts, ended = await _redraft(search, work, question, reply.pop("candidates", []))
         parents = _list_parents(context)
         return {**reply, **ended, "items": [add_descent(draft, parents) for draft in drafts]}
 
-    return await desk.record_once("drafts", work.key, ask)
+    return await search.record_once("drafts", work.key, ask)
 
 
-async def choose_formulas(desk: SearchContext, work: Work) -> BranchProposal:
+async def choose_formulas(search: SearchContext, work: Work) -> BranchProposal:
     """Return the drafts of one branch and step that are scored, stored in the journal, each with a key of its own.
 
     They are chosen when it is their turn, by all earlier scores, including those of the round's earlier branches.
     """
 
     async def choose() -> Json:
-        reply = desk.journal.read("drafts", work.key) or {}
+        reply = search.journal.read("drafts", work.key) or {}
         drafts = BranchProposal.parse(reply).items
-        best = await _make_drafting(desk, work).choose_best(drafts, work.count)
+        best = await _make_drafting(search, work).choose_best(drafts, work.count)
         return {**reply, "items": [{"key": key, **draft} for key, draft in zip(work.attempts(), best, strict=False)]}
 
-    return BranchProposal.parse(await desk.record_once("proposal", work.key, choose))
+    return BranchProposal.parse(await search.record_once("proposal", work.key, choose))
 
 
-def _make_grammar_texts(desk: SearchContext, context: Json) -> Callable[[], Mapping[str, str]] | None:
+def _make_grammar_texts(search: SearchContext, context: Json) -> Callable[[], Mapping[str, str]] | None:
     """Return a function that writes the formulas' grammar; None if Python code is allowed, which no grammar covers."""
     spoken = context["language"]
-    if desk.config.python or not spoken["fields"]:
+    if search.config.python or not spoken["fields"]:
         return None
     return lambda: {"Candidate.text": _write_grammar(tuple(spoken["fields"]), tuple(spoken["groups"]))}
 
@@ -135,16 +135,16 @@ def _write_grammar(fields: tuple[str, ...], groups: tuple[str, ...]) -> str:
     return decoding_grammar(fields, groups, GRAMMAR_WINDOWS)
 
 
-def _make_drafting(desk: SearchContext, work: Work) -> Drafting:
-    hypothesis = read_hypothesis(desk.journal, work.branch)
-    memory = read_memory(desk.journal, work.round_key)
+def _make_drafting(search: SearchContext, work: Work) -> Drafting:
+    hypothesis = read_hypothesis(search.journal, work.branch)
+    memory = read_memory(search.journal, work.round_key)
     parents = [work.best[0].id] if work.best else [str(row["id"]) for row in _list_cited_rows(memory, hypothesis)]
-    box = desk.tools.select("factor", FACTOR_AGENT_TOOLS)
+    box = search.tools.select("factor", FACTOR_AGENT_TOOLS)
     return Drafting(box, hypothesis.select(CLAIM_KEYS), (*parents, "")[0], hypothesis.either_way)
 
 
 async def _redraft(
-    desk: SearchContext, work: Work, question: Question, drafts: Sequence[DraftBody]
+    search: SearchContext, work: Work, question: Question, drafts: Sequence[DraftBody]
 ) -> tuple[list[DraftBody], Json]:
     """Return the drafts after the agent revised the most promising, and the reason if the budget ended meanwhile."""
     ended: Json = {}
@@ -155,20 +155,20 @@ async def _redraft(
         shown = [{name: row[name] for name in names if row.get(name, "") != ""} for row in rows]
         context = {**question.context, "branch": {**question.context["branch"], "drafts": shown}}
         revision = replace(question, key=f"{question.key}/d{number}", context=context)
-        reply = await ask_model(desk, revision)
+        reply = await ask_model(search, revision)
         ended.update({"ended": reply["ended"]} if reply.get("ended") else {})
         return list(reply.get("candidates", []))
 
-    times = 0 if work.refused else desk.config.redrafts
-    return await _make_drafting(desk, work).redraft(list(drafts), work.count, times, again), ended
+    times = 0 if work.refused else search.config.redrafts
+    return await _make_drafting(search, work).redraft(list(drafts), work.count, times, again), ended
 
 
-async def score_formula(desk: SearchContext, branch: str, item: DraftBody) -> FormulaAttempt:
+async def score_formula(search: SearchContext, branch: str, item: DraftBody) -> FormulaAttempt:
     """Return the evaluation server's answer for one formula; the server is asked once per key."""
-    box = desk.tools.select("factor", FACTOR_AGENT_TOOLS)
+    box = search.tools.select("factor", FACTOR_AGENT_TOOLS)
     arguments = {
         "text": item["text"],
-        "hypothesis": read_hypothesis(desk.journal, branch).select(CLAIM_KEYS),
+        "hypothesis": read_hypothesis(search.journal, branch).select(CLAIM_KEYS),
         "key": item["key"],
         "description": str(item.get("rationale", "")),
     }
@@ -181,12 +181,12 @@ async def score_formula(desk: SearchContext, branch: str, item: DraftBody) -> Fo
         stated: Json = {name: body[name] for name in ("text", "intent", "parent", "parent_t", "where") if name in body}
         return {**stated, **answer, "branch": branch}
 
-    return FormulaAttempt.parse(item["key"], await desk.record_once("score", item["key"], call))
+    return FormulaAttempt.parse(item["key"], await search.record_once("score", item["key"], call))
 
 
-def describe_attempt(desk: SearchContext, key: str) -> Json:
+def describe_attempt(search: SearchContext, key: str) -> Json:
     """Return a prompt's row of one attempt: the formula's figures, or the stage that refused it."""
-    attempt = read_attempt(desk.journal, key)
+    attempt = read_attempt(search.journal, key)
     if attempt.refusal is not None:
         return {"text": attempt.text, "stage": attempt.refusal.stage}
     return {
@@ -199,42 +199,42 @@ def describe_attempt(desk: SearchContext, key: str) -> Json:
     }
 
 
-def _build_context(desk: SearchContext, work: Work) -> Json:
+def _build_context(search: SearchContext, work: Work) -> Json:
     """Return the context, ordered so that questions share their beginning, which servers cache.
 
     First comes what all branches of a round share, then the branch's own part, to which later steps append, then the
     question itself.
     """
-    memory, hypothesis = read_memory(desk.journal, work.round_key), read_hypothesis(desk.journal, work.branch)
-    past = memory if desk.config.memory else memory.forget()
-    outcomes = describe_operators(desk, review.parse_round(work.round_key))
+    memory, hypothesis = read_memory(search.journal, work.round_key), read_hypothesis(search.journal, work.branch)
+    past = memory if search.config.memory else memory.forget()
+    outcomes = describe_operators(search, review.parse_round(work.round_key))
     return {
-        "language": describe_language(desk.journal, memory),
-        "market": {"horizon_days": desk.horizon_days},
-        **({"steer": desk.steer.record()} if desk.steer.record() else {}),
+        "language": describe_language(search.journal, memory),
+        "market": {"horizon_days": search.horizon_days},
+        **({"steer": search.steer.record()} if search.steer.record() else {}),
         "record": {
             "library": memory.library,
             **({"operators": outcomes} if outcomes else {}),
-            **review.read_reviews(desk, review.parse_round(work.round_key)),
+            **review.read_reviews(search, review.parse_round(work.round_key)),
             "unexplored": past.unexplored,
             "tried": _list_tried_texts(past, hypothesis),
-            "elite": [describe_attempt(desk, mark.key) for mark in work.elite[:MAX_ELITE_SHOWN]],
+            "elite": [describe_attempt(search, mark.key) for mark in work.elite[:MAX_ELITE_SHOWN]],
         },
         "hypothesis": {name: value for name, value in hypothesis.body.items() if name != "candidates"},
         "branch": {
             "cited": _list_cited_rows(past, hypothesis),
-            **_list_scored_rows(desk, work),
-            "critique": _describe_critique(desk, work),
-            "refused": [_describe_refusal(desk, key) for key in work.refused],
+            **_list_scored_rows(search, work),
+            "critique": _describe_critique(search, work),
+            "refused": [_describe_refusal(search, key) for key in work.refused],
         },
-        "request": {"count": _count_drafts(desk, work), "step": work.step, **_list_flags(desk)},
+        "request": {"count": _count_drafts(search, work), "step": work.step, **_list_flags(search)},
         "task": "repair" if work.refused else "factor",
     }
 
 
-def _list_flags(desk: SearchContext) -> Json:
+def _list_flags(search: SearchContext) -> Json:
     """Return the flags of a request: Python is allowed; directed changes are not wanted."""
-    return ({"python": True} if desk.config.python else {}) | ({} if desk.config.directed else {"directed": False})
+    return ({"python": True} if search.config.python else {}) | ({} if search.config.directed else {"directed": False})
 
 
 def _list_parents(context: Json) -> list[Json]:
@@ -244,15 +244,15 @@ def _list_parents(context: Json) -> list[Json]:
     return [row for row in rows if row.get("id")]
 
 
-def _count_drafts(desk: SearchContext, work: Work) -> int:
+def _count_drafts(search: SearchContext, work: Work) -> int:
     """Return how many formulas to request: more than are scored if a forecast chooses among them."""
-    return work.count if work.refused else min(work.count * desk.config.drafts, MAX_DRAFTS)
+    return work.count if work.refused else min(work.count * search.config.drafts, MAX_DRAFTS)
 
 
-def _list_own_formulas(desk: SearchContext, work: Work) -> list[DraftBody]:
+def _list_own_formulas(search: SearchContext, work: Work) -> list[DraftBody]:
     """Return the formulas that came with the hypothesis; at the first step they replace a question."""
     first = work.step == 0 and not work.refused
-    return list(read_hypothesis(desk.journal, work.branch).candidates[: work.count]) if first else []
+    return list(read_hypothesis(search.journal, work.branch).candidates[: work.count]) if first else []
 
 
 def _list_cited_rows(memory: RoundMemory, hypothesis: BranchHypothesis) -> list[Json]:
@@ -264,11 +264,11 @@ def _list_cited_rows(memory: RoundMemory, hypothesis: BranchHypothesis) -> list[
     return list({row["id"]: row for row in reversed(related)}.values())[::-1]
 
 
-def _describe_critique(desk: SearchContext, work: Work) -> Json | None:
+def _describe_critique(search: SearchContext, work: Work) -> Json | None:
     if work.step == 0:
         return None
-    critique = desk.journal.read("critique", f"{work.branch}/s{work.step - 1}") or {}
-    parts = ("weaknesses", "advice") if desk.config.directed else ("weaknesses",)
+    critique = search.journal.read("critique", f"{work.branch}/s{work.step - 1}") or {}
+    parts = ("weaknesses", "advice") if search.config.directed else ("weaknesses",)
     return {name: critique[name] for name in parts if name in critique}
 
 
@@ -279,29 +279,29 @@ def _list_tried_texts(memory: RoundMemory, hypothesis: BranchHypothesis) -> list
     return texts[-MAX_TRIED_SHOWN:]
 
 
-def _list_scored_rows(desk: SearchContext, work: Work) -> Json:
+def _list_scored_rows(search: SearchContext, work: Work) -> Json:
     """Return the outcomes of this branch's formulas so far, and its best that are not among them.
 
     `scored` is in the order of the scores, so that it only grows; a long one drops its oldest rows, a stride at a
     time. `best` are the dropped ones, and the formulas that the branch begins with if a person sent it back.
     """
-    own = [describe_attempt(desk, key) for key in _iterate_keys(desk, work)]
+    own = [describe_attempt(search, key) for key in _iterate_keys(search, work)]
     strides = max(0, -(-(len(own) - MAX_SCORED_SHOWN) // STRIDE))
     scored = own[strides * STRIDE :]
     ids = {row.get("id") for row in scored}
-    return {"scored": scored, "best": [describe_attempt(desk, mark.key) for mark in work.best if mark.id not in ids]}
+    return {"scored": scored, "best": [describe_attempt(search, mark.key) for mark in work.best if mark.id not in ids]}
 
 
-def _iterate_keys(desk: SearchContext, work: Work) -> Iterator[str]:
+def _iterate_keys(search: SearchContext, work: Work) -> Iterator[str]:
     """Yield the keys of the formulas that a branch submitted before this piece of work."""
-    for step, attempt in product(range(work.step + 1), range(1 + desk.config.repairs)):
+    for step, attempt in product(range(work.step + 1), range(1 + search.config.repairs)):
         if (step, attempt) < (work.step, work.attempt):
-            items = read_proposal(desk.journal, f"{work.branch}/s{step}/a{attempt}").items
+            items = read_proposal(search.journal, f"{work.branch}/s{step}/a{attempt}").items
             yield from (item["key"] for item in items)
 
 
-def _describe_refusal(desk: SearchContext, key: str) -> Json:
-    attempt = read_attempt(desk.journal, key)
+def _describe_refusal(search: SearchContext, key: str) -> Json:
+    attempt = read_attempt(search.journal, key)
     refusal = attempt.refusal or AttemptRefusal()
     return {"text": attempt.text, "stage": refusal.stage, "errors": list(refusal.errors)}
 
@@ -387,24 +387,24 @@ def _is_code(draft: DraftBody) -> bool:
     return is_python(draft["text"])
 
 
-async def score_seeds(desk: SearchContext, start: int) -> list[Mark]:
+async def score_seeds(search: SearchContext, start: int) -> list[Mark]:
     """Score some seeds from a position on; return the marks of those that the server accepted."""
-    memory = await recall_memory(desk, SEED_ROUND)
+    memory = await recall_memory(search, SEED_ROUND)
     marks: list[Mark] = []
-    for place, seed in list(enumerate(desk.own.seeds))[start : start + SEEDS_PER_STEP]:
+    for place, seed in list(enumerate(search.own.seeds))[start : start + SEEDS_PER_STEP]:
         branch = f"{SEED_ROUND}/h{place:04d}"
-        desk.journal.record("hypothesis", branch, _describe_seed(desk, branch, seed, memory))
+        search.journal.record("hypothesis", branch, _describe_seed(search, branch, seed, memory))
         item: DraftBody = {
             "key": f"{branch}/s0/c0/a0",
             "text": seed.text,
             "rationale": seed.statement,
             "intent": "explore",
         }
-        marks += place_in_niches(desk, branch, [await score_formula(desk, branch, item)])
+        marks += place_in_niches(search, branch, [await score_formula(search, branch, item)])
     return marks
 
 
-def _describe_seed(desk: SearchContext, branch: str, seed: Seed, memory: RoundMemory) -> Json:
+def _describe_seed(search: SearchContext, branch: str, seed: Seed, memory: RoundMemory) -> Json:
     """Return a seed's hypothesis: it works as written, over the scored horizon, on the fields that it reads."""
     return {
         "id": branch,
@@ -413,7 +413,7 @@ def _describe_seed(desk: SearchContext, branch: str, seed: Seed, memory: RoundMe
         "who_is_on_the_other_side": "",
         "why_it_persists": "",
         "direction": seed.direction,
-        "horizon_days": desk.horizon_days,
+        "horizon_days": search.horizon_days,
         "fields": _find_seed_fields(seed.text, memory)[:MAX_HYPOTHESIS_FIELDS],
         "regime": "any",
         "refuted_by": "its own figures",

@@ -45,49 +45,49 @@ NEWS_ITEM_KEYS = (
 )
 
 
-async def recall_memory(desk: SearchContext, round_key: str) -> RoundMemory:
+async def recall_memory(search: SearchContext, round_key: str) -> RoundMemory:
     """Return what was known when the round began; stored, so that a restart reads the same."""
-    box = desk.tools.select("idea", IDEA_AGENT_TOOLS)
+    box = search.tools.select("idea", IDEA_AGENT_TOOLS)
 
     async def read() -> Json:
         past = await box.call(
             "factors.recall_attempts",
-            {"limit": desk.config.recall_limit, "query": _build_query(desk, round_key), "language": True},
+            {"limit": search.config.recall_limit, "query": _build_query(search, round_key), "language": True},
         )
         market = await box.call("market.search_fields", {"query": ""})
         # Stored once: the list is the same in every round, and longer than all the rest.
-        desk.journal.record(
+        search.journal.record(
             *OPERATOR_LIST_PLACE,
             {"operators": [_summarise_operator(operator) for operator in past.pop("operators", [])]},
         )
-        arguments = {"which": "unexplored", "limit": desk.config.unexplored}
-        formulas = await box.call("evaluation.list_formulas", arguments) if desk.config.unexplored else {}
-        texts = await _read_news(desk, box, round_key) if desk.config.news else {}
-        passages = await documents.recall_documents(desk, round_key)
+        arguments = {"which": "unexplored", "limit": search.config.unexplored}
+        formulas = await box.call("evaluation.list_formulas", arguments) if search.config.unexplored else {}
+        texts = await _read_news(search, box, round_key) if search.config.news else {}
+        passages = await documents.recall_documents(search, round_key)
         return {**past, **formulas, **texts, **passages, "described": market.get("fields", [])}
 
-    return RoundMemory.parse(await desk.record_once("recall", round_key, read))
+    return RoundMemory.parse(await search.record_once("recall", round_key, read))
 
 
-async def _read_news(desk: SearchContext, box: Toolbox, round_key: str) -> Json:
+async def _read_news(search: SearchContext, box: Toolbox, round_key: str) -> Json:
     """Return the newest texts that could be known; an event reports if there are none."""
-    items = (await box.call("news.search_news", {"limit": desk.config.news})).get("items", [])
+    items = (await box.call("news.search_news", {"limit": search.config.news})).get("items", [])
     if not items:
-        desk.progress("no_news", {"round": review.parse_round(round_key)})
+        search.progress("no_news", {"round": review.parse_round(round_key)})
     return {"news": items} if items else {}
 
 
-def _list_pages(desk: SearchContext, round_key: str, memory: RoundMemory) -> tuple[str, ...]:
+def _list_pages(search: SearchContext, round_key: str, memory: RoundMemory) -> tuple[str, ...]:
     """Return the further pages of the prompt, which explain reviews, texts and documents where there are any."""
     rows = {NEWS_PAGE: memory.news, documents.DOCUMENTS_PAGE: memory.documents}
-    return (*review.list_review_pages(desk, round_key), *(page for page in rows if rows[page]))
+    return (*review.list_review_pages(search, round_key), *(page for page in rows if rows[page]))
 
 
-def _build_query(desk: SearchContext, round_key: str) -> str:
+def _build_query(search: SearchContext, round_key: str) -> str:
     """Return the query for past hypotheses: the person's words, and the mechanisms of the last round."""
     before = f"r{review.parse_round(round_key) - 1:02d}"
-    last = [read_hypothesis(desk.journal, f"{before}/h{index:02d}") for index in range(desk.config.hypotheses)]
-    words = [desk.steer.goal, *desk.steer.focus, *(hypothesis.mechanism for hypothesis in last)]
+    last = [read_hypothesis(search.journal, f"{before}/h{index:02d}") for index in range(search.config.hypotheses)]
+    words = [search.steer.goal, *search.steer.focus, *(hypothesis.mechanism for hypothesis in last)]
     return " ".join(word for word in words if word)[:MAX_RECALL_QUERY_CHARS]
 
 
@@ -99,56 +99,58 @@ def _summarise_operator(item: object) -> object:
     return f"{item.get('signature', item.get('name', ''))}: {lines[1] if len(lines) > 1 else ''}"
 
 
-async def propose_hypotheses(desk: SearchContext, round_number: int, count: int) -> tuple[list[str], str]:
+async def propose_hypotheses(search: SearchContext, round_number: int, count: int) -> tuple[list[str], str]:
     """Return the keys of the round's new hypotheses, stored in the journal, and why the budget ended if it did.
 
     A hypothesis that repeats an earlier one or breaks the person's settings gets no branch. The agent is then asked
     once more for as many, with the refused ones in its context.
     """
     key = f"r{round_number:02d}"
-    memory = await recall_memory(desk, key)
+    memory = await recall_memory(search, key)
     if count <= 0:  # a round that only takes up what a person sent back
         return [], ""
-    share = compute_mechanism_quota(count, desk.config.islands)
-    intake = HypothesisIntake(_build_filter(desk, memory), _list_earlier_hypotheses(desk, round_number), count, share)
-    intake.take(_take_own(desk, round_number, count), "own hypotheses")
-    pages = _list_pages(desk, key, memory)
-    invited = min(desk.steer.agent_hypotheses, intake.room) if desk.own.agent else 0
-    context = build_prompt_context(desk, memory, round_number, intake.room - invited, intake.refused)
-    alone = not (intake.kept or invited) and is_fruitless(desk, round_number)
+    share = compute_mechanism_quota(count, search.config.islands)
+    intake = HypothesisIntake(
+        _build_filter(search, memory), _list_earlier_hypotheses(search, round_number), count, share
+    )
+    intake.take(_take_own(search, round_number, count), "own hypotheses")
+    pages = _list_pages(search, key, memory)
+    invited = min(search.steer.agent_hypotheses, intake.room) if search.own.agent else 0
+    context = build_prompt_context(search, memory, round_number, intake.room - invited, intake.refused)
+    alone = not (intake.kept or invited) and is_fruitless(search, round_number)
     own_replies, reply = await asyncio.gather(
-        ask_own_agent(desk, key, invited, context) if invited else _answer_nothing(),
-        _ask_agent(desk, key, context, pages, alone=alone),
+        ask_own_agent(search, key, invited, context) if invited else _answer_nothing(),
+        _ask_agent(search, key, context, pages, alone=alone),
     )
     intake.take(own_replies, "own agent")
     count_asked = context["request"]["count"]
     refusals = intake.take(reply.get("hypotheses", [])[:count_asked])
     ended = str(reply.get("ended", ""))
     if refusals and not ended:
-        context = build_prompt_context(desk, memory, round_number, refusals, intake.refused)
-        reply = await _ask_agent(desk, f"{key}/again", context, pages)
+        context = build_prompt_context(search, memory, round_number, refusals, intake.refused)
+        reply = await _ask_agent(search, f"{key}/again", context, pages)
         intake.take(reply.get("hypotheses", [])[:refusals])
         ended = str(reply.get("ended", ""))
     if intake.refused:
-        desk.journal.record("refused_ideas", key, {"items": intake.refused})
-    return _record_branches(desk, key, intake.kept), ended
+        search.journal.record("refused_ideas", key, {"items": intake.refused})
+    return _record_branches(search, key, intake.kept), ended
 
 
 async def _answer_nothing() -> list[Json]:
     return []
 
 
-def _take_own(desk: SearchContext, round_number: int, count: int) -> list[Json]:
+def _take_own(search: SearchContext, round_number: int, count: int) -> list[Json]:
     """Return the next of the person's own hypotheses, and record the position."""
-    position = desk.journal.read("own_hypotheses", f"r{round_number - 1:02d}") or {"upto": 0}
-    upto = min(position["upto"] + count, len(desk.own.hypotheses))
-    if desk.own.hypotheses:
-        desk.journal.record("own_hypotheses", f"r{round_number:02d}", {"upto": upto})
-    return [hypothesis.model_dump(mode="json") for hypothesis in desk.own.hypotheses[position["upto"] : upto]]
+    position = search.journal.read("own_hypotheses", f"r{round_number - 1:02d}") or {"upto": 0}
+    upto = min(position["upto"] + count, len(search.own.hypotheses))
+    if search.own.hypotheses:
+        search.journal.record("own_hypotheses", f"r{round_number:02d}", {"upto": upto})
+    return [hypothesis.model_dump(mode="json") for hypothesis in search.own.hypotheses[position["upto"] : upto]]
 
 
 async def _ask_agent(
-    desk: SearchContext, key: str, context: Json, more: tuple[str, ...], *, alone: bool = False
+    search: SearchContext, key: str, context: Json, more: tuple[str, ...], *, alone: bool = False
 ) -> Json:
     """Return the Idea agent's reply, stored in the journal; empty if no hypothesis is wanted.
 
@@ -162,14 +164,14 @@ async def _ask_agent(
         count = context["request"]["count"]
         brief, texts = _shorten_context(context), _make_grammar_texts(context)
         question = Question("idea", "hypotheses", key, Ideas, brief, more, items=count, texts=texts)
-        reply = await ask_model(desk, question)
+        reply = await ask_model(search, question)
         if alone and "failed" in reply:
             error = NoUsableReply(f"idea/{key}", reply["failed"])
-            record_failure(desk, error.place, error)
+            record_failure(search, error.place, error)
             raise error
         return reply
 
-    return await desk.record_once("ideas", key, ask)
+    return await search.record_once("ideas", key, ask)
 
 
 def _shorten_context(context: Json) -> Json:
@@ -195,41 +197,41 @@ def _make_grammar_texts(context: Json) -> Callable[[], Mapping[str, str]] | None
     return (lambda: {"Hypothesis.fields": build_choice_grammar(names)}) if names else None
 
 
-def _record_branches(desk: SearchContext, key: str, hypotheses: Sequence[BranchHypothesis]) -> list[str]:
+def _record_branches(search: SearchContext, key: str, hypotheses: Sequence[BranchHypothesis]) -> list[str]:
     """Record each hypothesis under a branch of its own and return the branches."""
     branches = [f"{key}/h{index:02d}" for index in range(len(hypotheses))]
     for branch, hypothesis in zip(branches, hypotheses, strict=True):
         stated = {name: value for name, value in hypothesis.body.items() if value or name != "succeeds"}
-        desk.journal.record("hypothesis", branch, {"id": branch, **stated})
+        search.journal.record("hypothesis", branch, {"id": branch, **stated})
     return branches
 
 
-def _build_filter(desk: SearchContext, memory: RoundMemory) -> HypothesisFilter:
-    return HypothesisFilter(desk.steer, {*memory.fields, *memory.groups}, desk.config.max_likeness)
+def _build_filter(search: SearchContext, memory: RoundMemory) -> HypothesisFilter:
+    return HypothesisFilter(search.steer, {*memory.fields, *memory.groups}, search.config.max_likeness)
 
 
-def _list_earlier_hypotheses(desk: SearchContext, round_number: int) -> list[BranchHypothesis]:
+def _list_earlier_hypotheses(search: SearchContext, round_number: int) -> list[BranchHypothesis]:
     """Return all hypotheses of this run's earlier rounds, in order."""
-    keys = (branch for number in range(1, round_number) for branch in iterate_branches(desk.journal, number, "h"))
-    return [read_hypothesis(desk.journal, branch) for branch in keys]
+    keys = (branch for number in range(1, round_number) for branch in iterate_branches(search.journal, number, "h"))
+    return [read_hypothesis(search.journal, branch) for branch in keys]
 
 
-def _read_previous_refusals(desk: SearchContext, round_number: int) -> list[Json]:
+def _read_previous_refusals(search: SearchContext, round_number: int) -> list[Json]:
     """Return the hypotheses refused in the round before, so that they are not proposed again."""
-    body = desk.journal.read("refused_ideas", f"r{round_number - 1:02d}") or {}
+    body = search.journal.read("refused_ideas", f"r{round_number - 1:02d}") or {}
     return list(body.get("items", []))
 
 
 def build_prompt_context(
-    desk: SearchContext, memory: RoundMemory, round_number: int, count: int, refused: Sequence[Json] = ()
+    search: SearchContext, memory: RoundMemory, round_number: int, count: int, refused: Sequence[Json] = ()
 ) -> Json:
     """Return the Idea agent's context, the least variable parts first."""
-    steer = desk.steer.record()
-    past = memory if desk.config.memory else memory.forget()
-    refusals = [*_read_previous_refusals(desk, round_number), *refused][-MAX_REFUSED_IDEAS_SHOWN:]
+    steer = search.steer.record()
+    past = memory if search.config.memory else memory.forget()
+    refusals = [*_read_previous_refusals(search, round_number), *refused][-MAX_REFUSED_IDEAS_SHOWN:]
     return {
-        "market": {"horizon_days": desk.horizon_days, "fields": memory.described_fields},
-        "language": describe_language(desk.journal, memory),
+        "market": {"horizon_days": search.horizon_days, "fields": memory.described_fields},
+        "language": describe_language(search.journal, memory),
         **({"steer": steer} if steer else {}),
         **({"untrusted_news": _describe_news(memory)} if memory.news else {}),
         **({"untrusted_documents": memory.documents} if memory.documents else {}),
@@ -242,12 +244,12 @@ def build_prompt_context(
             "refusals": past.refusals,
             "library": memory.library,
             **({"decaying": memory.decaying} if memory.decaying else {}),
-            **review.read_reviews(desk, round_number),
+            **review.read_reviews(search, round_number),
             **({"refused": refusals} if refusals else {}),
         },
         "request": {"count": count, "round": round_number, "spent": memory.spent_share}
         | ({"surveying": True} if past.surveying else {})
-        | ({"python": True} if desk.config.python else {}),
+        | ({"python": True} if search.config.python else {}),
         "task": "idea",
     }
 

@@ -80,10 +80,10 @@ class ReviewDecision:
         }
 
 
-def list_waiting(desk: SearchContext, gate_key: str, turns: int) -> list[str]:
+def list_waiting(search: SearchContext, gate_key: str, turns: int) -> list[str]:
     """Return the ids of the factors that one gate passed and that wait for a person, sorted."""
     keys = [f"{gate_key}/set", *(f"{gate_key}/t{turn}" for turn in range(turns))]
-    answers = [desk.journal.read("submission", key) or {} for key in keys]
+    answers = [search.journal.read("submission", key) or {} for key in keys]
     verdicts = [row for answer in answers for row in (*answer.get("verdicts", []), *_read_old_set_verdict(answer))]
     return sorted({row["id"] for row in verdicts if row.get("verdict") == AWAITING})
 
@@ -93,43 +93,43 @@ def _read_old_set_verdict(answer: Json) -> list[Json]:
     return [answer["verdict"]] if answer.get("verdict") else []
 
 
-def read_decision(desk: SearchContext, factor_id: str) -> ReviewDecision | None:
+def read_decision(search: SearchContext, factor_id: str) -> ReviewDecision | None:
     """Return a person's decision on a factor, or None."""
-    body = desk.journal.read("review", factor_id)
+    body = search.journal.read("review", factor_id)
     return ReviewDecision.parse(factor_id, body) if body else None
 
 
-def is_asked(desk: SearchContext, factor_id: str) -> bool:
+def is_asked(search: SearchContext, factor_id: str) -> bool:
     """Return whether a person asked for a change of a factor: formulas like it are then allowed."""
-    decision = read_decision(desk, factor_id)
+    decision = read_decision(search, factor_id)
     return decision is not None and decision.decision == "ask"
 
 
-def take_decisions(desk: SearchContext, factors: Sequence[str], round_number: int) -> list[str]:
+def take_decisions(search: SearchContext, factors: Sequence[str], round_number: int) -> list[str]:
     """Record the reviews for prompts from a round on, the newest first; return the factors to be changed.
 
     An approval without a comment is left out: the record already says that the factor was accepted.
     """
-    decisions = [read_decision(desk, factor_id) for factor_id in sorted(factors)]
+    decisions = [read_decision(search, factor_id) for factor_id in sorted(factors)]
     newest = [decision.record() for decision in decisions if decision is not None and decision.has_message]
     if newest:
-        earlier = read_reviews(desk, round_number - 1).get("reviews", [])
-        desk.journal.record("reviews", f"r{round_number:02d}", {"reviews": [*newest, *earlier][:MAX_REVIEWS_SHOWN]})
-    return [factor_id for factor_id in sorted(factors) if is_asked(desk, factor_id)]
+        earlier = read_reviews(search, round_number - 1).get("reviews", [])
+        search.journal.record("reviews", f"r{round_number:02d}", {"reviews": [*newest, *earlier][:MAX_REVIEWS_SHOWN]})
+    return [factor_id for factor_id in sorted(factors) if is_asked(search, factor_id)]
 
 
-def read_reviews(desk: SearchContext, round_number: int) -> Json:
+def read_reviews(search: SearchContext, round_number: int) -> Json:
     """Return `{reviews}` as the prompts of a round show them; empty if there are none yet."""
     for number in range(round_number, 0, -1):
-        body = desk.journal.read("reviews", f"r{number:02d}")
+        body = search.journal.read("reviews", f"r{number:02d}")
         if body is not None:
             return body
     return {}
 
 
-def list_review_pages(desk: SearchContext, round_key: str) -> tuple[str, ...]:
+def list_review_pages(search: SearchContext, round_key: str) -> tuple[str, ...]:
     """Return the prompt page that explains reviews, if there are any."""
-    return (REVIEW_PAGE,) if read_reviews(desk, parse_round(round_key)) else ()
+    return (REVIEW_PAGE,) if read_reviews(search, parse_round(round_key)) else ()
 
 
 def parse_round(round_key: str) -> int:
@@ -137,22 +137,22 @@ def parse_round(round_key: str) -> int:
     return int(round_key.removeprefix("r"))
 
 
-def open_branches(desk: SearchContext, factors: Sequence[str], round_key: str) -> dict[str, str]:
+def open_branches(search: SearchContext, factors: Sequence[str], round_key: str) -> dict[str, str]:
     """Give each returned hypothesis a branch in this round; return the hypotheses by branch."""
     opened: dict[str, str] = {}
-    for decision in filter(None, (read_decision(desk, factor_id) for factor_id in factors)):
+    for decision in filter(None, (read_decision(search, factor_id) for factor_id in factors)):
         for hypothesis in decision.hypotheses:
             branch = f"{round_key}/a{len(opened):02d}"
-            old = desk.journal.read("hypothesis", hypothesis) or {}
+            old = search.journal.read("hypothesis", hypothesis) or {}
             request = {"factor": decision.factor_id, "text": decision.text, "comment": decision.comment}
-            desk.journal.record("hypothesis", branch, {**old, "id": branch, "asked": request})
+            search.journal.record("hypothesis", branch, {**old, "id": branch, "asked": request})
             opened[branch] = hypothesis
     return opened
 
 
-def find_parents(desk: SearchContext, factors: Sequence[str], marks: Sequence[Mark], hypothesis: str) -> list[Mark]:
+def find_parents(search: SearchContext, factors: Sequence[str], marks: Sequence[Mark], hypothesis: str) -> list[Mark]:
     """Return the marks that a branch starts from: the returned factor, or members of the set, of its hypothesis."""
     ids = {*factors}
-    for decision in filter(None, (read_decision(desk, factor_id) for factor_id in factors)):
+    for decision in filter(None, (read_decision(search, factor_id) for factor_id in factors)):
         ids |= {*decision.members}
     return [mark for mark in marks if mark.id in ids and mark.branch == hypothesis]

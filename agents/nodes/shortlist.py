@@ -60,10 +60,10 @@ class GateBudget:
     closing: bool
 
 
-async def read_budget(desk: SearchContext, key: str) -> BudgetLeft:
+async def read_budget(search: SearchContext, key: str) -> BudgetLeft:
     """Return the remaining budget as it was when first read under this key."""
-    box = desk.tools.select("eval", EVAL_AGENT_TOOLS)
-    return BudgetLeft.parse(await desk.record_once("budget", key, lambda: box.call("evaluation.get_budget", {})))
+    box = search.tools.select("eval", EVAL_AGENT_TOOLS)
+    return BudgetLeft.parse(await search.record_once("budget", key, lambda: box.call("evaluation.get_budget", {})))
 
 
 def choose_unlike(marks: Sequence[Mark], taken: Sequence[Mark], limit: int, alike: Alike) -> list[Mark]:
@@ -92,15 +92,15 @@ def choose_members(
     return choose_unlike([mark for mark in (*leading, *best.values()) if abs(mark.t) >= least], sent, limit, alike)
 
 
-async def submit(desk: SearchContext, chosen: Sequence[Mark], key: str, *, as_set: bool = False) -> None:
+async def submit(search: SearchContext, chosen: Sequence[Mark], key: str, *, as_set: bool = False) -> None:
     """Send factors to the gate, one trial each; as a set, with equal weights and the signs of search, one trial."""
-    box = desk.tools.select("eval", EVAL_AGENT_TOOLS)
+    box = search.tools.select("eval", EVAL_AGENT_TOOLS)
     arguments: Json = {"ids": [mark.id for mark in chosen], "key": key, **({"as_set": True} if as_set else {})}
-    await desk.record_once("submission", key, lambda: box.call("evaluation.submit_to_gate", arguments))
+    await search.record_once("submission", key, lambda: box.call("evaluation.submit_to_gate", arguments))
 
 
 async def spend_trials(
-    desk: SearchContext, marks: Sequence[Mark], sent: Sequence[Mark], purse: GateBudget, key: str
+    search: SearchContext, marks: Sequence[Mark], sent: Sequence[Mark], budget: GateBudget, key: str
 ) -> list[Mark]:
     """Send the best to the gate and return those sent singly; a refusal without a test frees its trial.
 
@@ -110,57 +110,59 @@ async def spend_trials(
     At the close the set goes first: the significance thresholds fall with every test, so the strongest claim must be
     made first, and its members must not be in the library yet.
     """
-    alike, places, ids = build_alike_test(desk), await _rank_leaders(desk, key), {mark.id for mark in marks}
-    marks = rank_all([*marks, *recall_marks(desk, (name for name in places if name not in ids))])
-    strong = [mark for mark in marks if abs(mark.t) >= purse.bar]
+    alike, places, ids = build_alike_test(search), await _rank_leaders(search, key), {mark.id for mark in marks}
+    marks = rank_all([*marks, *recall_marks(search, (name for name in places if name not in ids))])
+    strong = [mark for mark in marks if abs(mark.t) >= budget.bar]
     worthy = [
-        mark for mark in strong if mark.t * read_hypothesis(desk.journal, mark.branch).direction > 0
+        mark for mark in strong if mark.t * read_hypothesis(search.journal, mark.branch).direction > 0
     ]  # else the gate refuses it
-    worthy = [mark for mark in worthy if not is_known(desk, mark)]
+    worthy = [mark for mark in worthy if not is_known(search, mark)]
     leading = sorted((mark for mark in worthy if mark.id in places), key=lambda mark: places[mark.id])
-    formulas = [mark for mark in worthy if not _is_code(desk, mark)]
-    group = choose_members(leading, formulas, sent, desk.config.set_size, alike) if purse.closing else []
+    formulas = [mark for mark in worthy if not _is_code(search, mark)]
+    group = choose_members(leading, formulas, sent, search.config.set_size, alike) if budget.closing else []
     worthy = [*leading, *(mark for mark in worthy if mark.id not in places)]
-    if len(group) >= 2 and purse.trials > 0:
-        await submit(desk, group, f"{key}/set", as_set=True)
+    if len(group) >= 2 and budget.trials > 0:
+        await submit(search, group, f"{key}/set", as_set=True)
     submitted: list[Mark] = []
     for turn in range(GATE_TURNS):
-        free = (await read_budget(desk, f"{key}/t{turn}")).trials - purse.floor
+        free = (await read_budget(search, f"{key}/t{turn}")).trials - budget.floor
         chosen = choose_unlike(worthy, [*sent, *submitted], free, alike)
         if not chosen:
             break
-        await submit(desk, chosen, f"{key}/t{turn}")
+        await submit(search, chosen, f"{key}/t{turn}")
         submitted += chosen
     return submitted
 
 
-async def _rank_leaders(desk: SearchContext, key: str) -> dict[str, int]:
+async def _rank_leaders(search: SearchContext, key: str) -> dict[str, int]:
     """Return the rank of every leader on search when this gate begins, by id."""
-    box = desk.tools.select("eval", EVAL_AGENT_TOOLS)
-    answer = await desk.record_once("leaders", key, lambda: box.call("evaluation.list_formulas", {"which": "leaders"}))
+    box = search.tools.select("eval", EVAL_AGENT_TOOLS)
+    answer = await search.record_once(
+        "leaders", key, lambda: box.call("evaluation.list_formulas", {"which": "leaders"})
+    )
     return {str(leader["id"]): place for place, leader in enumerate(answer["leaders"])}
 
 
-def is_known(desk: SearchContext, mark: Mark) -> bool:
+def is_known(search: SearchContext, mark: Mark) -> bool:
     """Return whether a formula is nearly a published or a held one; a person's seeds may be scored all the same."""
-    return any(weakness.code == "known" for weakness in read_attempt(desk.journal, mark.key).weaknesses)
+    return any(weakness.code == "known" for weakness in read_attempt(search.journal, mark.key).weaknesses)
 
 
-def _is_code(desk: SearchContext, mark: Mark) -> bool:
-    return is_python(read_attempt(desk.journal, mark.key).text)
+def _is_code(search: SearchContext, mark: Mark) -> bool:
+    return is_python(read_attempt(search.journal, mark.key).text)
 
 
-def build_alike_test(desk: SearchContext) -> Alike:
+def build_alike_test(search: SearchContext) -> Alike:
     """Return a test of whether two scored formulas are nearly the same, by structure or by figures year by year.
 
     A factor that a person wants changed excludes no other.
     """
-    memory = read_memory(desk.journal, "r01")
+    memory = read_memory(search.journal, "r01")
 
     def alike(one: Mark, other: Mark) -> bool:
-        if is_asked(desk, other.id):
+        if is_asked(search, other.id):
             return False
-        mine, theirs = read_attempt(desk.journal, one.key), read_attempt(desk.journal, other.key)
+        mine, theirs = read_attempt(search.journal, one.key), read_attempt(search.journal, other.key)
         if profiles_match(mine.sheet, theirs.sheet):
             return True
         return measure_overlap(mine.text, theirs.text, memory.fields, memory.groups) >= ALIKE_OVERLAP

@@ -119,44 +119,44 @@ class FormulaCollector:
 
 def propose_formulas(context: Context) -> Json:
     """Return formulas for one hypothesis: repairs if some were refused, else a mix that depends on the step."""
-    nest = _make_collector(context)
+    collector = _make_collector(context)
     if context.request.python and context.task == "factor" and context.request.step == 0:
-        _offer_code(context, nest)
+        _offer_code(context, collector)
     if context.task == "repair":
-        _repair(context, nest)
+        _repair(context, collector)
     else:
-        _climb(context, nest)
-    _fill(context, nest)
-    return {"candidates": nest.kept[: context.request.count]}
+        _climb(context, collector)
+    _fill(context, collector)
+    return {"candidates": collector.kept[: context.request.count]}
 
 
-def _offer_code(context: Context, nest: FormulaCollector) -> None:
+def _offer_code(context: Context, collector: FormulaCollector) -> None:
     """Offer one new Python factor of the mechanism, if there is one."""
     for code in find_codes(context.hypothesis.mechanism):
         rationale = f"Python, since the language cannot say it: {code.said}"
-        if nest.offer(code.draw(context.rng), rationale, "explore"):
+        if collector.offer(code.draw(context.rng), rationale, "explore"):
             return
 
 
 def _make_collector(context: Context) -> FormulaCollector:
     claimed = frozenset(context.hypothesis.fields) or frozenset(context.fields)
-    nest = FormulaCollector(context, claimed | set(context.groups), set(), set())
+    collector = FormulaCollector(context, claimed | set(context.groups), set(), set())
     texts = [str(text) for text in context.rows("record", "tried")]
     sources = (("record", ("elite", "library")), ("branch", ("scored", "best", "refused", "cited", "drafts")))
     formulas = [formula for part, names in sources for name in names for formula in context.formulas(part, name)]
     for text in [*texts, *(formula.text for formula in formulas)]:
-        expression = nest.read(text)
+        expression = collector.read(text)
         if expression is not None:
-            nest.known.add(expression.core)
-            nest.ids.add(expression.id)
-    return nest
+            collector.known.add(expression.core)
+            collector.ids.add(expression.id)
+    return collector
 
 
-def _list_parents(nest: FormulaCollector, formulas: Sequence[ShownFormula]) -> list[Parent]:
+def _list_parents(collector: FormulaCollector, formulas: Sequence[ShownFormula]) -> list[Parent]:
     """Return the formulas that can be parsed and are not code."""
     parents = []
     for formula in formulas:
-        expression = nest.read(formula.text)
+        expression = collector.read(formula.text)
         if expression is not None and not expression.code:
             scored = expression.id if formula.parent is None else formula.parent
             parents.append(Parent(expression, formula.t_stat, formula.weaknesses, scored, formula.intent))
@@ -173,23 +173,25 @@ def _sort_by_strength(parents: Sequence[Parent]) -> list[Parent]:
     return sorted(parents, key=lambda parent: (-abs(parent.t), parent.expression.id))
 
 
-def _list_draft_parents(nest: FormulaCollector) -> list[Parent]:
+def _list_draft_parents(collector: FormulaCollector) -> list[Parent]:
     """Return this branch's drafts that are to be changed, the most promising first; their t is the forecast."""
-    drafts = nest.context.formulas("branch", "drafts")
-    return _list_parents(nest, [replace(draft, parent=draft.parent or "", t_stat=draft.rank_ic) for draft in drafts])
+    drafts = collector.context.formulas("branch", "drafts")
+    return _list_parents(
+        collector, [replace(draft, parent=draft.parent or "", t_stat=draft.rank_ic) for draft in drafts]
+    )
 
 
-def _climb(context: Context, nest: FormulaCollector) -> None:
+def _climb(context: Context, collector: FormulaCollector) -> None:
     """Offer changes of the best formulas until the breeding quota is filled."""
-    drafts = _list_draft_parents(nest)
-    cited = _list_parents(nest, context.formulas("branch", "cited"))
-    own = drafts or [*_sort_by_strength(_list_parents(nest, _list_measured(context)))[:MAX_BEST_PARENTS], *cited]
-    elite = [] if drafts or cited else _sort_by_strength(_list_parents(nest, context.formulas("record", "elite")))
+    drafts = _list_draft_parents(collector)
+    cited = _list_parents(collector, context.formulas("branch", "cited"))
+    own = drafts or [*_sort_by_strength(_list_parents(collector, _list_measured(context)))[:MAX_BEST_PARENTS], *cited]
+    elite = [] if drafts or cited else _sort_by_strength(_list_parents(collector, context.formulas("record", "elite")))
     best = max((abs(parent.t) for parent in own), default=0.0)
     bred = context.request.count if drafts else _count_to_breed(context, best)
-    breeder = Breeder(context, nest, own, elite, even=bool(drafts))
+    breeder = Breeder(context, collector, own, elite, even=bool(drafts))
     for _ in range(TRIES_PER_FORMULA * context.request.count):
-        if len(nest.kept) >= bred:
+        if len(collector.kept) >= bred:
             return
         breeder.breed()
 
@@ -213,7 +215,7 @@ class Breeder:
     """Change scored formulas, along the critique if there is one; with `even`, change drafts, each equally often."""
 
     context: Context
-    nest: FormulaCollector
+    collector: FormulaCollector
     own: list[Parent]
     elite: list[Parent]
     even: bool = False
@@ -241,7 +243,7 @@ class Breeder:
             else f"{parent.expression.id} with t {parent.t:.1f}"
         )
         rationale = f"{intent.removeprefix(MUTATION_PREFIX)} of {origin}"
-        return self.nest.offer(changed, rationale, parent.intent(intent), parent.scored)
+        return self.collector.offer(changed, rationale, parent.intent(intent), parent.scored)
 
     @cached_property
     def _bandit(self) -> Bandit:
@@ -263,7 +265,7 @@ class Breeder:
         return {name: float(total * weight / falling.sum()) for name, weight in zip(names, falling, strict=True)}
 
     def _gather_material(self) -> ChangeMaterial:
-        fields = [name for name in self.context.fields if name in self.nest.claimed] or list(self.context.fields)
+        fields = [name for name in self.context.fields if name in self.collector.claimed] or list(self.context.fields)
         mates = [parent.expression.root for parent in (*self.own, *self.elite)]
         return ChangeMaterial(tuple(fields), self.context.groups, tuple(mates))
 
@@ -279,33 +281,33 @@ def _draw_position(rng: np.random.Generator, count: int) -> int:
     return int(rng.choice(count, p=weights / weights.sum()))
 
 
-def _repair(context: Context, nest: FormulaCollector) -> None:
+def _repair(context: Context, collector: FormulaCollector) -> None:
     """Replace each refused formula by a small change of it, or by a fresh one if it cannot be parsed."""
     for formula in context.formulas("branch", "refused")[: context.request.count]:
-        goal = len(nest.kept) + 1
-        expression = nest.read(formula.text)
+        goal = len(collector.kept) + 1
+        expression = collector.read(formula.text)
         parent = [Parent(expression, 0.0)] if expression is not None and not expression.code else []
-        breeder = Breeder(context, nest, parent, [])
+        breeder = Breeder(context, collector, parent, [])
         for _ in range(TRIES_PER_FORMULA if parent else 0):
             if breeder.breed():
                 break
         for text, rationale in _draw_formulas(context):
-            if len(nest.kept) >= goal:
+            if len(collector.kept) >= goal:
                 break
-            nest.offer(text, rationale, "repair")
+            collector.offer(text, rationale, "repair")
 
 
-def _fill(context: Context, nest: FormulaCollector) -> None:
+def _fill(context: Context, collector: FormulaCollector) -> None:
     """Offer skeletons and sampled formulas until there are enough; an open survey begins with unexplored formulas."""
     mechanism = find_mechanism(context.hypothesis.mechanism)
     begins = context.request.step == 0 and mechanism is not None and mechanism.open
     for formula in context.formulas("record", "unexplored") if begins else []:
-        if 2 * len(nest.kept) < context.request.count:
-            nest.offer(formula.text, "nobody wrote it yet, and it is worth a score", "explore")
+        if 2 * len(collector.kept) < context.request.count:
+            collector.offer(formula.text, "nobody wrote it yet, and it is worth a score", "explore")
     for text, rationale in _draw_formulas(context):
-        if len(nest.kept) >= context.request.count:
+        if len(collector.kept) >= context.request.count:
             return
-        nest.offer(text, rationale, "explore")
+        collector.offer(text, rationale, "explore")
 
 
 def _draw_formulas(context: Context) -> Iterator[tuple[str | Node, str]]:

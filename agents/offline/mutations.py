@@ -83,12 +83,12 @@ def _step_on_ladder(window: float, steps: int) -> float:
     return float(LADDER[min(max(at + steps, 0), len(LADDER) - 1)])
 
 
-def nudge_window(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
+def nudge_window(node: Node, _material: ChangeMaterial, rng: np.random.Generator) -> Node | None:
     """Move one window a step or two up or down."""
     return _step_window(node, rng, (-2, -1, 1, 2))
 
 
-def retune(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
+def retune(node: Node, _material: ChangeMaterial, rng: np.random.Generator) -> Node | None:
     """Move every window by some steps, each independently: single steps do not reach a change of three windows."""
     places = [path for path, part in walk(node) if part.window > 0]
     for path in places:
@@ -97,30 +97,30 @@ def retune(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node
     return node if len(places) > 1 else None
 
 
-def shorten(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
+def shorten(node: Node, _material: ChangeMaterial, rng: np.random.Generator) -> Node | None:
     """Shorten one window."""
     return _step_window(node, rng, (-3, -2, -1))
 
 
-def lengthen(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
+def lengthen(node: Node, _material: ChangeMaterial, rng: np.random.Generator) -> Node | None:
     """Lengthen one window."""
     return _step_window(node, rng, (1, 2, 3))
 
 
-def swap_field(node: Node, stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
+def swap_field(node: Node, material: ChangeMaterial, rng: np.random.Generator) -> Node | None:
     """Read another field, mostly one of the same kind."""
     match = _draw_place(node, rng, lambda part: part.op == "field")
     if match is None:
         return None
     path, part = match
     kind = next((kind for kind in (DRAWN_PRICES, ACTIVITY) if part.name in kind), ())
-    near = [name for name in kind if name in stock.fields and name != part.name]
-    others = [name for name in stock.fields if name != part.name]
+    near = [name for name in kind if name in material.fields and name != part.name]
+    others = [name for name in material.fields if name != part.name]
     choices = near if near and rng.random() < 0.7 else others
     return replace_node(node, path, part.__class__("field", name=draw_name(rng, choices))) if choices else None
 
 
-def swap_operator(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
+def swap_operator(node: Node, _material: ChangeMaterial, rng: np.random.Generator) -> Node | None:
     """Replace one operator by another of the same shape."""
     shapes = (CORE, CROSS_SECTION_OPERATORS, ("add", "sub", "mul", "div"), PAIR_OPERATORS, ("max", "min"))
     match = _draw_place(node, rng, lambda part: any(part.op in shape for shape in shapes) and len(part.args) <= 2)
@@ -133,7 +133,7 @@ def swap_operator(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) 
     return replace_node(node, path, other)
 
 
-def wrap(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
+def wrap(node: Node, _material: ChangeMaterial, rng: np.random.Generator) -> Node | None:
     """Add one step around a part: over time, across stocks, or against its own past."""
     match = _draw_place(node, rng, lambda part: part.op not in ("number", "group"))
     if match is None:
@@ -152,7 +152,7 @@ def wrap(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node |
     return replace_node(node, path, outer)
 
 
-def hoist(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
+def hoist(node: Node, _material: ChangeMaterial, rng: np.random.Generator) -> Node | None:
     """Drop one step: a part replaces the step around it."""
     match = _draw_place(node, rng, lambda part: any(arg.op not in ("number", "group") for arg in part.args))
     if match is None:
@@ -162,19 +162,19 @@ def hoist(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node 
     return replace_node(node, path, inner[int(rng.integers(len(inner)))])
 
 
-def graft(node: Node, stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
+def graft(node: Node, material: ChangeMaterial, rng: np.random.Generator) -> Node | None:
     """Replace a part by a part of another formula, or by a fresh block."""
     match = _draw_place(node, rng, lambda part: part.op not in ("number", "group"))
-    return replace_node(node, match[0], _draw_donor(stock, rng)) if match else None
+    return replace_node(node, match[0], _draw_donor(material, rng)) if match else None
 
 
-def attach(node: Node, stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
+def attach(node: Node, material: ChangeMaterial, rng: np.random.Generator) -> Node | None:
     """Join the formula, or a part of it, with a block."""
     match = _draw_place(node, rng, lambda part: part.op not in ("number", "group"))
     if match is None:
         return None
     path, part = match
-    block = _draw_donor(stock, rng)
+    block = _draw_donor(material, rng)
     kind = rng.random()
     if kind < 0.4:
         joined = Node(draw_name(rng, ("mul", "add", "sub")), (Node("rank", (part,)), Node("rank", (block,))))
@@ -185,18 +185,18 @@ def attach(node: Node, stock: ChangeMaterial, rng: np.random.Generator) -> Node 
     return replace_node(node, path, joined)
 
 
-def _draw_donor(stock: ChangeMaterial, rng: np.random.Generator) -> Node:
+def _draw_donor(material: ChangeMaterial, rng: np.random.Generator) -> Node:
     """Return a part of a mate, or a block of one field."""
-    if stock.mates and rng.random() < 0.35:
-        mate = stock.mates[int(rng.integers(len(stock.mates)))]
+    if material.mates and rng.random() < 0.35:
+        mate = material.mates[int(rng.integers(len(material.mates)))]
         match = _draw_place(mate, rng, lambda part: part.op not in ("number", "group") and part.size <= 6)
         if match:
             return match[1]
-    leaf = Node("field", name=draw_name(rng, stock.fields))
+    leaf = Node("field", name=draw_name(rng, material.fields))
     return leaf if rng.random() < 0.3 else Node(draw_name(rng, CORE), (leaf,), (("window", _draw_window(rng)),))
 
 
-def smooth(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
+def smooth(node: Node, _material: ChangeMaterial, rng: np.random.Generator) -> Node | None:
     """Average the formula, or a part of it, over some days."""
     path: NodePath = ()
     if rng.random() < 0.3:
@@ -208,17 +208,17 @@ def smooth(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node
     )
 
 
-def neutralise(node: Node, stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
+def neutralise(node: Node, material: ChangeMaterial, rng: np.random.Generator) -> Node | None:
     """Compare within groups if there are any; else combine the formula's ranks with those of a likely exposure."""
-    if stock.groups and rng.random() < 0.6:
-        by = Node("group", name=draw_name(rng, stock.groups))
+    if material.groups and rng.random() < 0.6:
+        by = Node("group", name=draw_name(rng, material.groups))
         return Node(draw_name(rng, ("group_rank", "group_demean", "group_zscore")), (node, by))
     hidden = parse(draw_name(rng, ("ts_std(returns, 60)", "ts_mean(close * volume, 60)", "ts_mean(returns, 120)"))).root
     ranks = Node("rank", (node,)), Node("rank", (hidden,))
     return Node(draw_name(rng, ("sub", "add", "mul")), ranks)
 
 
-def retime(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
+def retime(node: Node, _material: ChangeMaterial, rng: np.random.Generator) -> Node | None:
     """Delay the formula, or a part of it, by some days, or stretch all its windows by one factor."""
     if rng.random() < 0.5:
         path, part = _draw_place(node, rng, lambda part: part.op not in ("number", "group")) or ((), node)
@@ -232,24 +232,24 @@ def retime(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node
     return node if windowed else None
 
 
-def condition(node: Node, _stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
+def condition(node: Node, _material: ChangeMaterial, rng: np.random.Generator) -> Node | None:
     """Weigh the formula by how active its mechanism is."""
     texts = ("ts_zscore(volume, 20)", "ts_std(returns, 20)", "ts_mean(high / low, 10)", "ts_rank(volume, 60)")
     active = Node("rank", (parse(draw_name(rng, texts)).root,))
     return Node("mul", (Node("sub", (Node("rank", (node,)), Node("number", value=0.5))), active))
 
 
-def combine(node: Node, stock: ChangeMaterial, rng: np.random.Generator) -> Node | None:
+def combine(node: Node, material: ChangeMaterial, rng: np.random.Generator) -> Node | None:
     """Replace a part by a part of a mate: the crossover of two formulas."""
-    if not stock.mates:
+    if not material.mates:
         return None
-    mate = stock.mates[int(rng.integers(len(stock.mates)))]
+    mate = material.mates[int(rng.integers(len(material.mates)))]
     match = _draw_place(node, rng, lambda part: part.op not in ("number", "group"))
     donor = _draw_place(mate, rng, lambda part: not part.is_leaf)
     return replace_node(node, match[0], donor[1]) if match and donor else None
 
 
-def invert(node: Node, _stock: ChangeMaterial, _rng: np.random.Generator) -> Node | None:
+def invert(node: Node, _material: ChangeMaterial, _rng: np.random.Generator) -> Node | None:
     """Change the sign."""
     return node.args[0] if node.op == "neg" else Node("neg", (node,))
 

@@ -116,7 +116,7 @@ def _write_opening(ledger: Ledger, row: Run, accepted: list[str], reason: str) -
             f"Run {row.id} accepted nothing, so there is nothing to examine; the days stay sealed.", field="run",
             got="0 accepted", allowed="a run that accepted a factor or a set", code="seal_refused", exit_code=1,
         )  # fmt: skip
-    with LazySandbox(Settings.recorded(row.config["settings"]).sandbox) as jail:
+    with LazySandbox(Settings.from_record(row.config["settings"]).sandbox) as jail:
         evaluator = _evaluator(ledger, row, jail)
         before = find_own_opening(evaluator)
         record = unseal(evaluator, accepted, reason)
@@ -130,9 +130,9 @@ def _evaluator(ledger: Ledger, row: Run, jail: LazySandbox) -> Evaluator:
     from ....campaign import Campaign, Settings
     from ....evaluation import PanelContext
 
-    settings = Settings.recorded(row.config["settings"])
+    settings = Settings.from_record(row.config["settings"])
     panel, dataset = settings.market.open(settings.seed)
-    Campaign(settings, ledger.workspace, row.id).recognise(ledger, panel)
+    Campaign(settings, ledger.workspace, row.id).check_panel(ledger, panel)
     bench = PanelContext.set_up(panel, ledger, settings.evidence, dataset, runner=jail)
     return bench.evaluator(row.id, settings.budget)
 

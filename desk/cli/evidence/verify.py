@@ -110,7 +110,7 @@ def _replay_with_panel(
     kept = archive.run.config.get("settings") or archive.run.config.get("rules")
     if not kept:
         return found, "the run did not write down where its panel is"
-    settings = Settings.recorded(kept)
+    settings = Settings.from_record(kept)
     market = settings.market.given(files.panel, files.sectors, None)
     if files.panel is None and market.panel is not None and not market.panel.is_file():
         return found, f"{market.panel} is not there: give the panel with --panel"
