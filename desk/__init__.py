@@ -1,4 +1,4 @@
-"""What a person sees: the command line, its progress, and the report."""
+"""The user interface: the command line, its progress, and the report."""
 
 from .report.report import write_report
 

@@ -1,7 +1,7 @@
 """What can go wrong at the desk.
 
 AlphaloomError
-└── DeskError          a command cannot do what it was asked to; its code says what
+└── DeskError          a command cannot be carried out; its code says why
     └── ReportError    a run's results cannot be read, or the report cannot be written
 """
 

@@ -1,4 +1,4 @@
-"""Numbers as a person reads them; what is not known is a dash."""
+"""Numbers as text for people; an unknown number is a dash."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ DASH = "—"
 MINUS = "\N{MINUS SIGN}"
 UNRECORDED_COSTS = "costs that are not recorded"
 MAX_SHARE_SHOWN = 2.0
-"""Share of a clean figure beyond which only that it is larger is shown."""
+"""Share of a clean figure beyond which the exact value is not shown."""
 
 
 def _real(value: object) -> float | None:
-    """Return a finite number, or None for everything else."""
+    """Return a finite number as a float, or None."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return None
     return float(value)
 
 
 def number(value: object, digits: int = 3, *, sign: bool = False) -> str:
-    """Return a decimal with a true minus sign, and with a plus sign where asked."""
+    """Return a decimal with a true minus sign, and with a plus sign if `sign`."""
     real = _real(value)
     if real is None:
         return DASH
@@ -50,7 +50,7 @@ def number(value: object, digits: int = 3, *, sign: bool = False) -> str:
 
 
 def p_value_text(value: object) -> str:
-    """Return a p-value to two digits, however small."""
+    """Return a p-value with two significant digits."""
     real = _real(value)
     return DASH if real is None else f"{real:.2g}".replace("-", MINUS)
 
@@ -65,13 +65,13 @@ def percent(value: object, digits: int = 1, *, sign: bool = False) -> str:
 
 
 def basis_points(value: object) -> str:
-    """Return a return in basis points."""
+    """Return a fraction in basis points."""
     real = _real(value)
     return DASH if real is None else (f"{1e4 * real:+.0f} bp" if real else "0 bp").replace("-", MINUS)
 
 
 def count(value: object) -> str:
-    """Return a whole number with thousands apart."""
+    """Return a whole number with thousands separators."""
     real = _real(value)
     return DASH if real is None else f"{round(real):,}"
 
@@ -103,7 +103,7 @@ def plural(amount: int, one: str, many: str = "") -> str:
 
 
 def any_value(value: object) -> str:
-    """Return any JSON value in few characters, for keys whose meaning is not known here."""
+    """Return any JSON value as short text, for keys whose meaning is unknown here."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
@@ -124,7 +124,7 @@ def short_id(factor: object) -> str:
 
 
 def describe_added_value(added: IncrementalIC | None) -> str:
-    """Say what a factor adds to the library; a dash where there is none."""
+    """Describe a factor's incremental RankIC beside the library; a dash if there is none."""
     if not added:
         return DASH
     if added.t is None:
@@ -135,7 +135,7 @@ def describe_added_value(added: IncrementalIC | None) -> str:
 
 
 def describe_costs(costs: CostRates | None) -> str:
-    """Return in words what a figure after costs has been charged."""
+    """Describe the costs that a figure after costs includes."""
     if costs is None or costs.bps_per_side is None:
         return UNRECORDED_COSTS
     side, borrow = any_value(costs.bps_per_side), any_value(costs.borrow_bps_per_year)
@@ -143,7 +143,10 @@ def describe_costs(costs: CostRates | None) -> str:
 
 
 def format_share_kept(value: Figure) -> str:
-    """Return a share in whole per cent, without the sign; beyond twice the clean figure only that it is; a dot for none."""
+    """Return a share in whole per cent without the sign; a dot for None.
+
+    Beyond twice the clean figure only "> 200" or "< -200" is shown.
+    """
     if value is None:
         return "\N{MIDDLE DOT}"
     if abs(value) > MAX_SHARE_SHOWN:

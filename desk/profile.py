@@ -1,4 +1,4 @@
-"""The lines of a factor's sheet beside its main figures, as a person reads them."""
+"""The secondary lines of a factor's sheet as text."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ EXPOSURE_WORDS = {
     "price": "price level",
 }
 MAX_SHARE_SHOWN_OF_IC = 2.0
-"""Share of a RankIC beyond which it is not shown: of a RankIC near zero no share means anything."""
+"""Share of a RankIC beyond which it is not shown: a share of a RankIC near zero means nothing."""
 
 
 def curve_rows(metrics: WindowMetrics) -> list[tuple[str, str]]:
-    """Return label and text of RankIC by horizon and year, and of returns by quintile; nothing for what is unknown."""
+    """Return label and text of RankIC by horizon and year, and of returns by quintile; unknown rows are left out."""
     rows = [
         ("RankIC by horizon, every fifth day", _format_decay(metrics.decay)),
         ("RankIC by year", ", ".join(f"{year} {_signed_ic(value)}" for year, value in sorted(metrics.by_year.items()))),
@@ -45,7 +45,7 @@ def curve_rows(metrics: WindowMetrics) -> list[tuple[str, str]]:
 
 
 def profile_rows(profile: FactorProfile) -> list[tuple[str, str]]:
-    """Return label and text of regimes, exposures and capacity; nothing for what is unknown."""
+    """Return label and text of regimes, exposures and capacity; unknown rows are left out."""
     rows = [
         ("RankIC by the market's regime", _format_regimes(profile.by_regime)),
         ("rank correlation with", _format_exposures(profile.exposures)),
@@ -56,7 +56,7 @@ def profile_rows(profile: FactorProfile) -> list[tuple[str, str]]:
 
 
 def spark(values: Sequence[Figure]) -> str:
-    """Return one block a value, its height from the lowest (or zero) to the highest (or zero); a dot where unknown."""
+    """Return one block per value, scaled from the lowest (or zero) to the highest (or zero); a dot for None."""
     known = [0.0, *(value for value in values if value is not None)]
     low, span = min(known), (max(known) - min(known)) or 1.0
     top = len(BLOCKS) - 1

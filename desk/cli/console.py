@@ -1,4 +1,4 @@
-"""Where the desk writes: answers on standard output, everything else on standard error."""
+"""Output of the desk: answers on standard output, everything else on standard error."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def print_object(value: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None
 
 
 def mask_unprintable(text: str) -> str:
-    """Return a text of somebody else's without what steers a terminal or cannot be seen; lines stay lines."""
+    """Return a text without the characters that steer a terminal or cannot be seen; line breaks stay."""
     return "".join(character if character.isprintable() or character == "\n" else "?" for character in text)
 
 
 def print_plain(text: str) -> None:
-    """Print a line that is never folded, coloured or cut, such as a path."""
+    """Print a line that is never wrapped, coloured or cut, such as a path."""
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()

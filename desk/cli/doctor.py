@@ -1,4 +1,4 @@
-"""The command that examines the machine: what is there, what works, and how to close each gap."""
+"""The command that examines the machine: what is installed, what works, and how to close each gap."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ OPTIONAL_PACKAGES = {
     "psycopg": ("a ledger in PostgreSQL", "postgres"),
     "vectorbt": ("the book's backtest", "vectorbt"),
 }
-"""What each is for, and the extra that brings it."""
+"""The purpose of each, and the extra that installs it."""
 RESEARCH_ABILITY = "research with a language model"
 MODELS_PREFIX = "models of "
 ABILITIES = {
@@ -63,7 +63,7 @@ ABILITIES = {
     "backtest the book": "",
     "keep a ledger in PostgreSQL": "",
 }
-"""What can be done, and what to do where it cannot; an ability of `EXTRAS` needs that extra."""
+"""What the machine can do, and the remedy where it cannot; an ability in `EXTRAS` needs that extra."""
 EXTRAS = {"backtest the book": "vectorbt", "keep a ledger in PostgreSQL": "postgres"}
 STATUS_SIGNS = {"ok": ("ok", "green"), "limited": ("limited", "yellow"), "missing": ("missing", "bold red")}
 MIN_MEMORY_GB, MIN_DISK_GB = 2.0, 1.0
@@ -72,7 +72,7 @@ Status = Literal["ok", "limited", "missing"]
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """One thing examined; `missing` means that campaigns cannot run, `limited` that something else cannot."""
+    """One finding; `missing` means that campaigns cannot run, `limited` that something else cannot."""
 
     group: str
     name: str
@@ -86,8 +86,8 @@ def doctor(
         Path | None,
         typer.Argument(
             metavar="FILE",
-            help="A campaign file or a router.yaml, whose models to ask; by default the offline researcher, and router.yaml "
-            "where it is there.",
+            help="A campaign file or a router.yaml, whose models to ask; "
+            "by default the offline researcher, and router.yaml where it is there.",
         ),
     ] = None,
     workspace: Workspace = None,
@@ -104,7 +104,7 @@ def doctor(
 
 
 def diagnose_machine(workspace: Path, campaign: Path | None = None) -> list[Diagnosis]:
-    """Return every finding; none of them changes anything on the machine."""
+    """Return every finding; the examination changes nothing on the machine."""
     return [*_packages(), *_hardware(), *_places(workspace), *_ledger(workspace), *_models(campaign)]
 
 
@@ -154,7 +154,7 @@ def _places(workspace: Path) -> list[Diagnosis]:
 
 
 def _ledger(workspace: Path) -> list[Diagnosis]:
-    """Ask the database that keeps a workspace's record, where one does."""
+    """Check the database that holds a workspace's record, if there is one."""
     from ...ledger import LedgerError
     from ...ledger.database import Home
 
@@ -172,7 +172,7 @@ def _gigabytes(amount: float | None) -> str:
 
 
 def _models(file: Path | None) -> list[Diagnosis]:
-    """Ask each configured model's address; no token is spent."""
+    """Probe each configured model's address; no token is spent."""
     try:
         if file is None:
             there = [_model(health) for health in _probe(None)]
@@ -187,7 +187,7 @@ def _models(file: Path | None) -> list[Diagnosis]:
 
 
 def _check_router_file() -> list[Diagnosis]:
-    """Ask the models of the router.yaml that lies here; a mistake in it limits what `alphaloom route` can do, and nothing else."""
+    """Probe the models of the router.yaml in this folder; a mistake in it limits only `alphaloom route`."""
     from ...ledger import AlphaloomError
 
     try:
@@ -197,7 +197,7 @@ def _check_router_file() -> list[Diagnosis]:
 
 
 def _check_discovered() -> list[Diagnosis]:
-    """Say which models `alphaloom route` takes where no file names any: providers with a key, and servers on this machine."""
+    """List the models that `alphaloom route` uses without a file: providers with a key, and servers on this machine."""
     import os
 
     from ...router.endpoints import find_models
@@ -237,14 +237,14 @@ def _probe(named: RouterConfig | None) -> list[Health]:
 
 
 def _default_models() -> RouterConfig:
-    """Return what a campaign asks whose file names no model."""
+    """Return the models of a campaign whose file names none."""
     from ...campaign import Settings
 
     return Settings.model_validate({}).models
 
 
 def _diagnose_router_model(file: Path, health: Health) -> Diagnosis:
-    """Tell of a model of a router.yaml: `alphaloom route` and programs ask it, a campaign asks those of its own file."""
+    """Diagnose a model of a router.yaml: `alphaloom route` and programs use it; campaigns use their own file's."""
     told = _model(health)
     hint = f"check {health.name} in {file}, its api_base and api_key_env" if told.hint else ""
     return replace(told, group=_group(file), hint=hint)
@@ -270,7 +270,7 @@ def _object(findings: Sequence[Diagnosis]) -> dict[str, Any]:
 
 
 def _abilities(findings: Sequence[Diagnosis]) -> dict[str, bool]:
-    """Say what can be done here, in the words of a user's wishes."""
+    """Return what can be done here, in the words of a user's wishes."""
     ready = all(finding.status != "missing" for finding in findings)
     status = {finding.name: finding.status for finding in findings}
     models = [f for f in findings if f.group == "models" and f.status == "ok"]
@@ -285,7 +285,7 @@ def _abilities(findings: Sequence[Diagnosis]) -> dict[str, bool]:
 
 
 def _remedy(ability: str, findings: Sequence[Diagnosis]) -> str:
-    """Say what to do for an ability that is missing; models that are named are to be mended, not named."""
+    """Return what to do for a missing ability; models that are named but do not answer are to be mended."""
     if ability in EXTRAS:
         return install_hint(EXTRAS[ability])
     named = [f for f in findings if f.group == "models" and "offline" not in f.name]
@@ -301,7 +301,8 @@ def _remedy(ability: str, findings: Sequence[Diagnosis]) -> str:
         return (told if elsewhere else "") + ABILITIES[ability]
     if any(f.found.startswith("not known") for f in named):
         return "no model that is named is known to answer; a paid one is asked by a run alone"
-    return f"{', '.join(f.name for f in named)} {'does' if len(named) == 1 else 'do'} not answer: start the server, or mend its api_base and key"
+    names, verb = ", ".join(f.name for f in named), "does" if len(named) == 1 else "do"
+    return f"{names} {verb} not answer: start the server, or mend its api_base and key"
 
 
 def _print(findings: Sequence[Diagnosis]) -> None:

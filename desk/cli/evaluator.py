@@ -24,9 +24,9 @@ NO_HYPOTHESIS_NOTE = "submitted by hand, with no hypothesis but its own directio
 
 @contextmanager
 def open_evaluator(purpose: str, place: DataOptions, *, recorded: bool) -> Iterator[Evaluator]:
-    """Open an evaluation service by a campaign file's rules, or by the default ones on the synthetic market.
+    """Open an evaluation service with a campaign file's rules, or with the default ones on the synthetic market.
 
-    Only what records something becomes a run of the workspace; a plain score fixes no windows and writes no run.
+    Only with `recorded` does it become a run of the workspace; a plain score fixes no windows and writes no run.
     """
     settings = settings_at(place)
     panel, dataset = settings.market.open(settings.seed)
@@ -41,7 +41,7 @@ def open_evaluator(purpose: str, place: DataOptions, *, recorded: bool) -> Itera
         if not recorded:
             yield evaluator
             return
-        rules = settings.model_dump(mode="json")  # a campaign's are its "settings"
+        rules = settings.model_dump(mode="json")  # a campaign records the same under "settings"
         config = {"panel": panel.digest, "last_day": str(panel.dates[-1]), "sectors": "sector" in panel.groups}
         config |= {"rules": rules}
         ledger.start_run(Run(name, config, settings.seed, dataset, clock.isoformat()))
@@ -51,7 +51,7 @@ def open_evaluator(purpose: str, place: DataOptions, *, recorded: bool) -> Itera
 
 
 def settings_at(place: DataOptions) -> Settings:
-    """Return the file's settings with the data that a person names before the file's, or the default ones."""
+    """Return the file's settings, or the default ones, with the data that the person names instead of the file's."""
     settings = read_settings(place.campaign, Settings) if place.campaign else Settings()
     market = settings.market.beside(place.campaign.parent) if place.campaign else settings.market
     sandbox = settings.sandbox.given(place.executor, place.backend)
@@ -60,7 +60,7 @@ def settings_at(place: DataOptions) -> Settings:
 
 
 def data_of(place: DataOptions, evaluator: Evaluator) -> dict[str, Any]:
-    """Return which prices an evaluator works on: a file's, or those of the synthetic market."""
+    """Return the facts of an evaluator's prices: those of a file, or the synthetic market."""
     settings, panel = settings_at(place), evaluator.panel
     file = settings.market.panel
     return {
@@ -77,26 +77,27 @@ def data_of(place: DataOptions, evaluator: Evaluator) -> dict[str, Any]:
 def score_factor(
     text: str, place: DataOptions, *, gate: bool, dialect: str = "alphaloom", stress: bool = False
 ) -> dict[str, Any]:
-    """Return a factor's sheet on the search window and the costs in it; with `gate`, spend a trial on a verdict.
+    """Return a factor's sheet on the search window with its costs; with `gate`, spend a trial on a verdict.
 
-    With `stress` the sheet says where it breaks on the days of the search window.
+    With `stress` the sheet includes the factor's stress tests on the search window.
 
     Raises
     ------
     SettingsError
         Every mistake in the campaign file at once.
     ParseError
-        What is wrong with the formula, and where.
+        The mistakes in the formula with their places.
     DeskError
         A step before scoring refused it, so that no trial was spent.
     """
     if gate and dialect != "alphaloom":
         raise DeskError(
             "The gate reads the language of Alphaloom alone.", field="--dialect", got=dialect,
-            hint="Put what `alphaloom factor translate` prints before it, or leave --gate away.", code="gate_refused", exit_code=1,
+            hint="Put what `alphaloom factor translate` prints before it, or leave --gate away.",
+            code="gate_refused", exit_code=1,
         )  # fmt: skip
     if place.panel is None and place.campaign is None:
-        parse(text, dialect=dialect)  # the synthetic market has the standard fields: a typo need not wait for it
+        parse(text, dialect=dialect)  # the synthetic market has the standard fields: report a typo without making it
     with open_evaluator("score", place, recorded=gate) as evaluator:
         sheet = evaluator.score(text, dialect)
         told = {**sheet, "data": data_of(place, evaluator), "costs": evaluator.settings.costs.model_dump(mode="json")}
@@ -106,14 +107,14 @@ def score_factor(
 
 
 def _stress_factor(evaluator: Evaluator, text: str, dialect: str) -> dict[str, Any]:
-    """Return one factor's record under stress, with the rule and the days beside it."""
+    """Return one factor's record under stress, with the rule and the days."""
     found = stress_on_search(evaluator, [evaluator.read(text, dialect)])
     (record,) = found.pop("factors").values()
     return {**found, **record}
 
 
 def _submit_to_gate(evaluator: Evaluator, text: str, sheet: dict[str, Any]) -> dict[str, Any]:
-    """Return the verdict, with its numbers: a person who spends a trial by hand may see what it showed."""
+    """Return the verdict with its numbers: a person who spends a trial by hand may see its result."""
     direction = -1 if (sheet["rank_ic"] or 0.0) < 0 else 1
     horizon = evaluator.settings.horizon_days
     fields = tuple(sorted(evaluator.read(text).fields))

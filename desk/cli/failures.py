@@ -1,4 +1,4 @@
-"""How the command line says that something went wrong: in words, never as a stack trace."""
+"""Errors on the command line: reported in words, never as a stack trace."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ def announce(error: BaseException, *, as_json: bool) -> int:
 
 
 class InterruptionReported(Exception):
-    """A command was interrupted, and has said so with what to do next."""
+    """A command was interrupted and has already reported it with the next step."""
 
 
 def report_interruption(*, as_json: bool) -> int:
-    """Say that a command was interrupted, and return the exit code."""
+    """Report that a command was interrupted, and return the exit code."""
     if as_json:
         print_object(_make_record("interrupted", "interrupted", ""))
     else:
@@ -90,12 +90,12 @@ def _record(error: Any) -> tuple[Record, int]:
 
 
 def _is_own_error(error: Any) -> bool:
-    """Tell whether an error describes itself as ours do; the sandbox knows no other room, so its errors stand alone."""
+    """Return whether an error describes itself; the sandbox imports no other room, so its errors have another base."""
     return callable(getattr(error, "record", None)) and hasattr(error, "exit_code")
 
 
 def _reword_usage(message: str) -> str:
-    """Say a refused option without the parser's own words: a class of errors, and a form of dates for programs."""
+    """Reword the parser's message about a refused option: without pydantic's prefix and strptime's format."""
     message = message.replace(": Value error, ", ": ")
     return message.replace("does not match the formats '%Y-%m-%d'", "is not a day of the calendar, such as 2017-12-29")
 
@@ -105,7 +105,7 @@ def _make_record(code: str, message: str, hint: str, *, field: object = None) ->
 
 
 def _internal_record(error: BaseException) -> Record:
-    """Describe a mistake of ours in one line; the stack goes into a file."""
+    """Describe an internal error in one line; the stack goes into a file."""
     what = f"{type(error).__name__}: {error}".strip().partition("\n")[0]
     kept = _keep_details(error)
     where = f"The details were written to {kept}" if kept else "The details could not be written anywhere."
@@ -113,9 +113,9 @@ def _internal_record(error: BaseException) -> Record:
 
 
 def quiet_traces() -> None:
-    """Let errors in threads, in finalisers and in logs be one line each, like all others: their stacks go into files.
+    """Report errors in threads, finalisers and logs in one line each; their stacks go into files.
 
-    Messages of loggers that have a handler of their own stay as that handler writes them.
+    Messages of loggers with a handler of their own are left to that handler.
     """
     import logging
     import threading
@@ -130,7 +130,7 @@ def quiet_traces() -> None:
 
 
 def _write_error_line(error: BaseException) -> None:
-    """Write one line on an error that no command waits for; where standard error is gone, nothing."""
+    """Write one line on an error outside any command; nothing if standard error is gone."""
     if isinstance(error, KeyboardInterrupt | SystemExit):
         return
     record = _internal_record(error)
@@ -139,7 +139,7 @@ def _write_error_line(error: BaseException) -> None:
 
 
 def _make_formatter() -> logging.Formatter:
-    """Return what writes a log record as one line, and its stack into a file."""
+    """Return a formatter that writes a log record as one line, and its stack into a file."""
     import logging
 
     class OneLine(logging.Formatter):
@@ -162,7 +162,7 @@ def _keep_details(error: BaseException) -> Path | None:
 
 
 def _save_stack(stack: str) -> Path | None:
-    """Write a stack into a file of its own, for its owner alone; None where nothing can be written."""
+    """Write a stack into a new file that only its owner can read; None if nothing can be written."""
     import tempfile
 
     try:
@@ -185,7 +185,7 @@ def _print_block(record: Record, caret: Any) -> None:
     head = "" if message.startswith("internal error") else "error: "
     console.print(Text.assemble((head, "bold red"), message), soft_wrap=True)
     if callable(caret) and (shown := str(caret())):
-        record = {**record, "got": None}  # it is what the caret points into
+        record = {**record, "got": None}  # the caret's line shows it
         console.print(Text(shown), soft_wrap=True)
     for line in _lines(record, message):
         console.print(line, soft_wrap=True)

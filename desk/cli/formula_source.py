@@ -1,4 +1,4 @@
-"""Formulas and Python factors as a person gives them: read from an argument or a file, and summarised in one line."""
+"""Formulas and Python factors from arguments and files, and their one-line summaries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_CODE_BYTES = 1 << 20
 
 
 def read_formula_source(given: str) -> str:
-    """Return what a person means by a formula: the code in a file whose name ends in `.py`, else the text itself.
+    """Return the code of a file whose name ends in `.py`, else the text itself.
 
     Raises
     ------
@@ -40,7 +40,7 @@ def read_formula_source(given: str) -> str:
 
 
 def summarise_formula(text: str) -> str:
-    """Return a formula as it is, and of code what its author says of it, or how long it is."""
+    """Return a formula as it is; of code, its docstring's first line or its length."""
     if "\n" not in text:
         return text
     said = DOCSTRING_PATTERN.search(text)

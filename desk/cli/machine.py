@@ -1,4 +1,4 @@
-"""What this machine has: facts, read and never guessed; what cannot be read is None."""
+"""Facts about this machine; None for a fact that cannot be read."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def version(distribution: str) -> str | None:
 
 
 def cores() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def memory_gb() -> float | None:
-    """Return the memory of the machine."""
+    """Return the memory of the machine in GB."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / BYTES_PER_GB
     except (AttributeError, ValueError, OSError):
@@ -43,7 +43,7 @@ def memory_gb() -> float | None:
 
 
 def disk_free_gb(place: Path) -> float | None:
-    """Return the free space where a folder is, or would be."""
+    """Return the free space in GB where a folder is, or would be."""
     try:
         return shutil.disk_usage(_nearest_folder(place)).free / BYTES_PER_GB
     except OSError:
@@ -51,7 +51,7 @@ def disk_free_gb(place: Path) -> float | None:
 
 
 def write_obstacle(place: Path) -> str | None:
-    """Return why nothing can be written to a folder, or None when it can."""
+    """Return why a folder cannot be written to, or None if it can."""
     import tempfile
 
     try:
@@ -62,7 +62,7 @@ def write_obstacle(place: Path) -> str | None:
 
 
 def kernels() -> tuple[Path, int]:
-    """Return where compiled kernels are kept, and how many there are."""
+    """Return the folder of compiled kernels, and their number."""
     from platformdirs import user_cache_path
 
     folder = Path(os.environ.get("NUMBA_CACHE_DIR") or user_cache_path("alphaloom")) / "kernels"

@@ -1,4 +1,4 @@
-"""The command `alphaloom`: its commands, one way out for every error, and the answer to Ctrl-C."""
+"""The command `alphaloom`: its commands, the reporting of every error, and the reaction to Ctrl-C."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ from .serve import calls, serve, tokens
 
 __all__ = ["answer_interrupts", "main", "run_command"]
 
-EPILOG = "Exit codes: 0 done, 1 refused, 2 bad input, 3 a capability is missing, 4 a budget ended, 130 interrupted or stopped."
+EPILOG = (
+    "Exit codes: 0 done, 1 refused, 2 bad input, 3 a capability is missing, 4 a budget ended, "
+    "130 interrupted or stopped."
+)
 
 app = typer.Typer(
     name="alphaloom", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
@@ -89,12 +92,12 @@ def _root_callback(
 
 @cache
 def _command() -> Callable[..., Any]:
-    """Return the command line, built once: typer builds it anew for every call, which takes longer than most commands."""
+    """Return the command line, built once: typer rebuilds it for every call, which takes longer than most commands."""
     return typer.main.get_command(app)
 
 
 def run_command(arguments: Sequence[str]) -> int:
-    """Run a command and return its exit code; every error has been told by then."""
+    """Run a command and return its exit code; every error has been reported by then."""
     try:
         with answer_interrupts():
             code = _command()(list(arguments), prog_name="alphaloom", standalone_mode=False)
@@ -105,30 +108,30 @@ def run_command(arguments: Sequence[str]) -> int:
         return EXIT_INTERRUPTED
     except (KeyboardInterrupt, typer.Abort):
         code = EXIT_INTERRUPTED
-    except Exception as error:  # noqa: BLE001 - the one place where every error becomes words
+    except Exception as error:  # noqa: BLE001 - the one place where every error is reported
         return announce(error, as_json="--json" in arguments)
-    if code == EXIT_INTERRUPTED:  # which typer makes of an interruption
+    if code == EXIT_INTERRUPTED:  # typer returns it for an interruption
         return report_interruption(as_json="--json" in arguments)
     return code if isinstance(code, int) else 0
 
 
 def _stop_writing() -> None:
-    """Let the interpreter end quietly although the reader of our output has gone."""
+    """Redirect standard output, so that the interpreter ends quietly after its reader has gone."""
     import os
 
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _format_warning(message: Warning | str, *_: object, **__: object) -> str:
-    """Say a warning without the place in our code that it came from."""
+    """Return a warning without the place in our code that raised it."""
     return f"warning: {message}\n"
 
 
 def main() -> None:
     """Run the command line.
 
-    The interpreter's last garbage collection takes seconds after a campaign (10 s on a busy machine) and frees nothing that
-    the end of the process does not: everything is frozen before.
+    The interpreter's last garbage collection takes seconds after a campaign (10 s on a busy machine) and frees nothing
+    that the end of the process does not. Therefore all objects are frozen before it.
     """
     warnings.formatwarning = _format_warning
     quiet_traces()
@@ -138,20 +141,20 @@ def main() -> None:
 
 
 SELF_REPORT_SECONDS = 0.3
-"""A command that ends within this says so itself."""
+"""A command that ends within this time reports the interruption itself."""
 DONE_BYTE = b"\0"
 FIRST_NOTICE = "Ctrl-C: stopping when the step under way is done; what is on record is kept. Ctrl-C again ends at once."
 SECOND_NOTICE = "Ctrl-C: ended at once; what is on record is kept."
 SHOW_CURSOR = "\x1b[?25h"
-"""Shows the cursor of a terminal again, which a live display hides."""
+"""Shows the terminal's cursor again, which a live display hides."""
 
 
 @contextmanager
 def answer_interrupts() -> Iterator[None]:
     """While a command runs, answer Ctrl-C on standard error.
 
-    Python's own handler waits for the main thread, which may wait for a thread that computes. Therefore a thread reads the
-    descriptor into which the signal itself writes. What Ctrl-C does is left to whoever handles it.
+    Python's own handler runs in the main thread, which may wait for a computing thread. Therefore a thread reads the
+    descriptor into which the signal itself writes. The installed handler still decides what Ctrl-C does.
     """
     if current_thread() is not main_thread():
         yield
@@ -176,7 +179,7 @@ def _watch(heard: int) -> None:
     while (number := os.read(heard, 1)) not in (b"", DONE_BYTE):
         if number[0] != signal.SIGINT:
             continue
-        left = _is_unhandled()  # asked at once: a server that has ended gives the handler back
+        left = _is_unhandled()  # checked at once: a server that ends restores the handler
         count += 1
         if count == 1 and not select.select([heard], [], [], SELF_REPORT_SECONDS)[0]:
             if left or sys.stderr.isatty():  # a client that ends a server reads no lines
@@ -187,14 +190,14 @@ def _watch(heard: int) -> None:
 
 
 def _is_unhandled() -> bool:
-    """Tell whether Ctrl-C is left to Python or asyncio; a server that handles it ends what it has started."""
+    """Return whether Ctrl-C is left to Python or asyncio; a server with its own handler ends what it has started."""
     handler = signal.getsignal(signal.SIGINT)
     of_asyncio = isinstance(handler, partial) and getattr(handler.func, "__module__", "").startswith("asyncio.")
     return handler is signal.default_int_handler or of_asyncio
 
 
 def _write_notice(text: str) -> None:
-    """Write a line at once, whatever the main thread is writing."""
+    """Write a line at once, even while the main thread is writing."""
     shown = f"\r{SHOW_CURSOR}{text}\r\n" if sys.stderr.isatty() else f"{text}\n"
     with suppress(OSError, ValueError):  # nobody reads it, or a test has replaced the stream
         os.write(sys.stderr.fileno(), shown.encode())

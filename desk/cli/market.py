@@ -1,4 +1,4 @@
-"""The command that looks for the traps of a price file."""
+"""The command that checks a price file for errors and biases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What several commands share: options, the data that they name, formulas as arguments, and the name of who acts."""
+"""Options, data and arguments that several commands share, and the name of the person who acts."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ DIALECTS = "alphaloom, worldquant, qlib, alphaagent, alphagen or factorminer"
 
 
 def check_file_exists(file: Path | None) -> Path | None:
-    """Refuse a file of prices or sectors that is missing, before a command imports what takes seconds to load."""
+    """Refuse a missing file of prices or sectors before a command imports modules that take seconds to load."""
     if file is not None and not file.exists():
         from ...market import refuse_missing
 
@@ -56,7 +56,7 @@ def check_file_exists(file: Path | None) -> Path | None:
 
 
 def check_campaign_file(file: Path | None) -> Path | None:
-    """Refuse a campaign file that is missing or no YAML, before a command imports what takes seconds to load."""
+    """Refuse a campaign file that is missing or not YAML before a command imports modules that take seconds to load."""
     if file is not None:
         from ...ledger.files import read_text
 
@@ -152,7 +152,7 @@ GroupsOption = Annotated[
 
 @dataclass(frozen=True)
 class DataOptions:
-    """The campaign file whose rules hold, the data that goes before the file's, the workspace, and what runs code."""
+    """The campaign file, the data that replace the file's, the workspace, and the sandbox's executor and backend."""
 
     campaign: Path | None = None
     panel: Path | None = None
@@ -164,7 +164,7 @@ class DataOptions:
 
 
 def data_line(data: Mapping[str, Any]) -> str:
-    """Return in one line which prices were used; prices that nobody supplied are named as synthetic."""
+    """Return one line about the prices that were used; synthetic ones are named as such."""
     span = f"{count(data['days'])} days x {count(data['symbols'])} symbols, {data['first_day']} to {data['last_day']}"
     if data["synthetic"]:
         return f"data: SYNTHETIC market, seed {data['seed']}, {span}; for your own prices add --panel FILE"
@@ -172,14 +172,14 @@ def data_line(data: Mapping[str, Any]) -> str:
 
 
 OPTION_PATTERN = re.compile(r"--[a-z][a-z-]*(=.*)?")
-"""What can only be meant as an option; ``--close + 1`` is a formula."""
+"""Words that can only be options; ``--close + 1`` is a formula."""
 
 
 class FormulaCommand(TyperCommand):
-    """A command that takes ``-rank(high)`` as a formula, not as options -r, -a, ... and -h."""
+    """A command that reads ``-rank(high)`` as a formula, not as options -r, -a, ... and -h."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put what is no option behind ``--``, where nothing is taken for one."""
+        """Move formulas behind ``--``, after which nothing is read as an option."""
         options, formulas = self._apart(ctx, args)
         return super().parse_args(ctx, [*options, "--", *formulas])
 
@@ -204,20 +204,20 @@ MAX_NAME_CHARS = 100
 
 
 def signer_name(given: str | None) -> str:
-    """Return the name that a person gave, or the login name.
+    """Return the given name, or the login name.
 
     Raises
     ------
     DeskError
-        Neither is there, or it is longer than a name.
+        Neither exists, or it is too long or not printable.
     """
     try:
         name = (given if given is not None else getpass.getuser()).strip()
-    except (KeyError, OSError):  # no entry of this user, and no variable that names one
+    except (KeyError, OSError):  # no entry for this user, and no variable with a name
         name = ""
     if not name or len(name) > MAX_NAME_CHARS or not name.isprintable():
         raise DeskError(
-            "Nobody would stand for this.", field="--by", got=name[:MAX_NAME_CHARS], allowed=f"a name of 1 to {MAX_NAME_CHARS} characters",
-            hint="Give your name: --by NAME.", code="no_name",
+            "Nobody would stand for this.", field="--by", got=name[:MAX_NAME_CHARS],
+            allowed=f"a name of 1 to {MAX_NAME_CHARS} characters", hint="Give your name: --by NAME.", code="no_name",
         )  # fmt: skip
     return name

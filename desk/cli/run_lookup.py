@@ -1,4 +1,4 @@
-"""Which run a person means by RUN: an id, a folder, or `latest`."""
+"""The lookup of RUN: an id, a folder, or `latest`."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ DEFAULT_WORKSPACE = Path(".alphaloom")
 
 
 def locate_run(run: str, workspace: Path | None) -> tuple[str, Path]:
-    """Return a run's name and the workspace to look in; a run's folder names both.
+    """Return a run's name and its workspace; a run's folder gives both.
 
     Raises
     ------
     UnknownRun
-        When there is no such workspace; none is made by asking.
+        There is no such workspace; a lookup creates none.
     """
     folder = Path(run).resolve()
     if folder.is_dir() and folder.parent.name == "runs":
@@ -34,7 +34,7 @@ def locate_run(run: str, workspace: Path | None) -> tuple[str, Path]:
 
 
 def _refuse_folder_of_workspaces(run: str, place: Path) -> None:
-    """Name the workspaces below a folder that is none itself: `make demo` makes a new one for each run."""
+    """Refuse a folder that only contains workspaces and name them: `make demo` creates a new one for each run."""
     from ...ledger import UnknownRun
     from ...ledger.database import has_record
 
@@ -51,16 +51,16 @@ def _refuse_folder_of_workspaces(run: str, place: Path) -> None:
 
 
 def run_folder(run: str, workspace: Path | None) -> Path:
-    """Return the folder of a run, whose files are those that the ledger recorded.
+    """Return the folder of a run after comparing its files with the ledger's digests.
 
-    A file without a record, and a folder outside any workspace, are read as they are; a notice says so.
+    A file without a recorded digest, and a folder outside any workspace, are read as they are, with a notice.
 
     Raises
     ------
     UnknownRun
-        When the workspace has no such campaign.
+        The workspace has no such campaign.
     ChangedFile
-        When a file of the run is not the one whose digest the ledger recorded.
+        A file of the run is not the one whose digest the ledger recorded.
     """
     from ...evaluation import find_campaign
     from ...ledger import Ledger
@@ -80,7 +80,7 @@ def run_folder(run: str, workspace: Path | None) -> Path:
 
 
 def _is_in_workspace(folder: Path) -> bool:
-    """Tell whether a run's folder lies in a workspace that has a record."""
+    """Return whether a run's folder is in a workspace that has a record."""
     from ...ledger.database import has_record
 
     return folder.parent.name == "runs" and has_record(folder.parent.parent)

@@ -1,4 +1,4 @@
-"""The commands on the sandbox: what this machine can contain, and a Python factor checked for determinism and look-ahead."""
+"""The commands on the sandbox: what this machine can contain, and checks of a Python factor."""
 
 from __future__ import annotations
 
@@ -134,12 +134,12 @@ def check_code(
     seed: int | None,
     show: Callable[[int, int], object],
 ) -> FactorCheck:
-    """Read the code, run it, and try to prove it; what goes wrong with the code is in the answer.
+    """Run the code and try to prove that it is causal; an error of the code is part of the answer.
 
     Raises
     ------
     SandboxUnavailable, Busy
-        It could not be run; that says nothing about the code.
+        The code could not be run, which says nothing about it.
     """
     from ...factors.python import lint_code
     from ...sandbox import Busy, SandboxError, SandboxUnavailable, prove
@@ -155,12 +155,13 @@ def check_code(
     took, habits = monotonic() - began, _baseline_refusals(sandbox)
     return FactorCheck(
         name=name, frames=frames, remarks=lint_code(code, frames.names), proof=proof, error=error, cost=meter.cost,
-        tried=tuple(call for call in meter.tried if call not in habits), seconds=took, stamp=sandbox.stamp, wall=sandbox.backend,
+        tried=tuple(call for call in meter.tried if call not in habits), seconds=took,
+        stamp=sandbox.stamp, wall=sandbox.backend,
     )  # fmt: skip
 
 
 def _baseline_refusals(sandbox: Any) -> tuple[str, ...]:
-    """Return the refused system calls of a factor that does nothing: those are the interpreter's own."""
+    """Return the refused system calls of a factor that does nothing: the interpreter's own."""
     import numpy as np
 
     from ...sandbox import Frames, Job
@@ -171,7 +172,7 @@ def _baseline_refusals(sandbox: Any) -> tuple[str, ...]:
 
 
 def frames_of(panel: Panel) -> Frames:
-    """Return a panel as a factor sees it: its columns, its groupings as codes (unknown is missing), and its universe as 0 and 1."""
+    """Return a panel as factors see it: columns, groupings as codes (unknown: missing), and the universe as 0 and 1."""
     from ...evidence.values import coded_column
     from ...factors.python import UNIVERSE_COLUMN
     from ...sandbox import Frames
@@ -211,7 +212,7 @@ def _panel(path: Path | None, sectors: Path | None, as_of: Any) -> Panel:
 
 @contextmanager
 def _progress() -> Iterator[Callable[[int, int], object]]:
-    """Give a function that tells on standard error how far a sweep is and how long it may take, every few seconds."""
+    """Yield a function that reports a sweep's progress and remaining time on standard error every few seconds."""
     console, began, said = stderr_console(), [0.0], [monotonic()]
 
     def show(done: int, total: int) -> None:
@@ -232,7 +233,7 @@ GOOD_STYLE, BAD_STYLE, DIM_STYLE = "green", "bold red", "dim"
 
 @dataclass(frozen=True, eq=False)
 class FactorCheck:
-    """A factor that was checked: either a proof or an error, what its calls took, and what they tried."""
+    """A checked factor: a proof or an error, the cost of its calls, and the system calls that it tried."""
 
     name: str
     frames: Frames
@@ -248,7 +249,7 @@ class FactorCheck:
 
     @property
     def passed(self) -> bool:
-        """Tell whether it ran, is deterministic, and changed with no later day that was tried."""
+        """Whether it ran, is deterministic, and did not change with any later day that was tried."""
         return self.error is None
 
     @property
@@ -257,17 +258,17 @@ class FactorCheck:
 
     @property
     def ran(self) -> bool:
-        """Tell whether it gave values on the whole panel."""
+        """Whether it gave values on the whole panel."""
         return self._code in {"", "not_causal", "not_deterministic"}
 
     @property
     def deterministic(self) -> bool | None:
-        """Tell whether two calls gave the same bits; None if that was not found out."""
+        """Whether two calls gave the same bits; None if that is unknown."""
         return None if not self.ran else self._code != "not_deterministic"
 
     @property
     def causal(self) -> bool | None:
-        """Tell whether no value changed with later days; None if that was not found out."""
+        """Whether no value changed with later days; None if that is unknown."""
         return {"": True, "not_causal": False}.get(self._code)
 
     def record(self) -> dict[str, Any]:
@@ -364,7 +365,7 @@ class FactorCheck:
         return f"nothing was seen at a few days; --sweep asks every day{late}", style
 
     def _unshown(self) -> tuple[str, str]:
-        """Return what to say of days that the code refuses to compute by themselves, and a style."""
+        """Return a remark on the days that the code cannot compute by themselves, and its style."""
         days = 0 if self.proof is None else self.proof.start_up
         said = f"; not shown for the first {plural(days, 'day')}, on which it raises an error" if days else ""
         return said, "yellow" if days else GOOD_STYLE

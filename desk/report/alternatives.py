@@ -1,4 +1,4 @@
-"""What stands beside the gate: what other rules would have said of the looks, and the tests of the search itself."""
+"""Results shown beside the gate, which decide nothing: other multiple-testing rules, and tests of the search."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["RulesTable", "SearchTest", "build_rules_table", "list_search_tests"]
 
 @dataclass(frozen=True)
 class RulesTable:
-    """The table of rules; a line is name, when it holds, what it accepts here, found in all, p asked, what it does."""
+    """The table of rules: name, condition, accepted here, discoveries in all, p required, description."""
 
     sentence: str
     lines: Sequence[tuple[bool, Sequence[str]]]
@@ -34,7 +34,7 @@ class RulesTable:
 
 @dataclass(frozen=True)
 class SearchTest:
-    """One test of the search: what it is called, what it gave, and what that means."""
+    """One test of the search: name, result, and meaning."""
 
     name: str
     value: str
@@ -42,7 +42,7 @@ class SearchTest:
 
 
 def build_rules_table(stream: StreamRules | None) -> RulesTable | None:
-    """Return what each rule says of the stream of looks; None for a run that did not record it or never looked."""
+    """Return each rule's result on the stream of tests; None for a run that recorded none."""
     if stream is None or not stream.looks:
         return None
     decided = {name for rule in stream.rules if rule.decides for name in rule.accepts}
@@ -74,7 +74,7 @@ def _line(rule: StreamRule, decided: Collection[str]) -> list[str]:
 
 
 def _describe_accepted(accepted: Collection[str], decided: Collection[str]) -> str:
-    """Return how many factors and sets of this run a rule accepts, and which of them the deciding rule does not, or does."""
+    """Return the number of a rule's acceptances in this run, and the differences from the deciding rule."""
     also, without = sorted({*accepted} - {*decided}), sorted({*decided} - {*accepted})
     differs = [
         f"{word} {', '.join(map(short_id, names))}" for word, names in (("also", also), ("not", without)) if names
@@ -83,7 +83,7 @@ def _describe_accepted(accepted: Collection[str], decided: Collection[str]) -> s
 
 
 def list_search_tests(results: Results) -> list[SearchTest]:
-    """Return the tests of the search that were made at the close, each with one sentence."""
+    """Return the tests of the search at its close, each with one sentence."""
     tests = [
         _cross_validation_test(results.cross_validation),
         _overfitting_test(results.overfitting),
@@ -108,8 +108,9 @@ def _superior_ability_test(test: SuperiorityTest | None) -> SearchTest | None:
         return None
     value = f"p = {p_value_text(test.consistent)} ({p_value_text(test.lower)} to {p_value_text(test.upper)})"
     means = (
-        f"Hansen's test that the best of {_describe_candidates(test)} earns nothing after costs, picked as it was; from the lower to the "
-        f"upper p-value. Stationary bootstrap, blocks of {count(test.block_days)} days in the mean, "
+        f"Hansen's test that the best of {_describe_candidates(test)} earns nothing after costs, picked as it was; "
+        f"from the lower to the upper p-value. "
+        f"Stationary bootstrap, blocks of {count(test.block_days)} days in the mean, "
         f"{count(test.replications)} samples. Later candidates were proposed by agents that knew these days, which "
         "no bootstrap can undo."
     )
@@ -144,7 +145,7 @@ def _cluster_test(bets: BetClusters | None) -> SearchTest | None:
 
 
 def _describe_candidates(test: CandidateTest) -> str:
-    """Return how many candidates were compared, and of how many they are a fair sample."""
+    """Return the number of candidates compared, and of scored ones if these are a sample."""
     sample = f" (of {count(test.scored)} scored)" if test.scored > test.candidates else ""
     return plural(test.candidates, "candidate") + sample
 

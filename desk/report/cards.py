@@ -30,18 +30,18 @@ DEFLATED_LABELS = {
     "by_clusters": "… clusters",
 }
 DEFLATED_MEANS = (
-    "The deflated Sharpe is of this factor's own book after costs, as if it were the best of so many tries: all evaluated ones were "
-    "chosen from on search days, and the gate tests the RankIC on selection days. It decides nothing, and a low one beside an "
-    "acceptance says that the book alone is no proof."
+    "The deflated Sharpe is of this factor's own book after costs, as if it were the best of so many tries: "
+    "all evaluated ones were chosen from on search days, and the gate tests the RankIC on selection days. "
+    "It decides nothing, and a low one beside an acceptance says that the book alone is no proof."
 )
 DIRECTION_WORDS = {1: "higher values, higher returns", -1: "higher values, lower returns"}
 MIN_MERIT_CHANCE = 0.005
-"""Chance that a Sharpe ratio is more than the luckiest of so many tries, below which it is said to be less."""
+"""Deflated Sharpe ratio below which it is described as less than expected by chance."""
 
 
 @dataclass(frozen=True)
 class GateStep:
-    """One step of the gate; `mark` is passed, failed or shown (a step that never blocks)."""
+    """One step of the gate; `mark` is passed, failed or shown (for a step that never blocks)."""
 
     step: str
     mark: str
@@ -51,7 +51,7 @@ class GateStep:
 
 @dataclass(frozen=True)
 class Card:
-    """What is printed for one accepted or watched factor or set."""
+    """The content of the card of one accepted or watched factor or set."""
 
     id: str
     kind: str
@@ -145,7 +145,7 @@ def _measures(search: WindowMetrics, selection: SelectionMetrics) -> list[tuple[
 
 
 def _deflated_rows(selection: SelectionMetrics) -> list[tuple[str, list[str]]]:
-    """Return the deflated Sharpe for each count of tries: trials, evaluated factors, and clusters of them."""
+    """Return the deflated Sharpe for each count of tries: trials, evaluated factors, and clusters of these."""
     ratios = selection.deflated_sharpe
     if ratios is None:
         return []
@@ -153,8 +153,8 @@ def _deflated_rows(selection: SelectionMetrics) -> list[tuple[str, list[str]]]:
 
 
 def _chance_of_merit(share: Figure) -> str:
-    """Return a deflated Sharpe ratio as a percentage, with what one near zero means."""
-    text = percent(share, 0).replace(" ", "\N{NO-BREAK SPACE}")  # the cell may be folded, the figure may not
+    """Return a deflated Sharpe ratio as a percentage, with a remark if it is near zero."""
+    text = percent(share, 0).replace(" ", "\N{NO-BREAK SPACE}")  # the cell may wrap, the figure may not
     return f"{text}, below the best expected by chance" if share is not None and share < MIN_MERIT_CHANCE else text
 
 
@@ -172,7 +172,7 @@ def _cumulative(curve: DailyRankICByWindow | None, boundary: str | None) -> str:
 
 
 def _accumulate_days(window: DailyRankIC, start: float) -> tuple[list[date], list[float]]:
-    """Add up the daily values; a day without one adds nothing and is not drawn."""
+    """Return the cumulative daily values; days without a value are left out."""
     days: list[date] = []
     values: list[float] = []
     for day, value in zip(window.dates, window.rank_ic, strict=False):
@@ -215,13 +215,13 @@ def _make_step(reason: GateReason) -> GateStep:
 
 
 def _warnings(*windows: WindowMetrics) -> list[str]:
-    """Return the warnings about this factor; those about the data stand once, at the top of the page."""
+    """Return the warnings about this factor; those about the data are shown once, at the top of the page."""
     warnings = [warning for window in windows for warning in window.warnings if warning.code != "data"]
     return list(dict.fromkeys(warning.text for warning in warnings))
 
 
 def collect_doubts(entry: FactorEntry) -> Sequence[str]:
-    """Return what a rule or a model doubts of a factor and its words; neither decided anything."""
+    """Return a rule's and a model's doubts about a factor's hypothesis; they decide nothing."""
     doubting = [opinion.why for opinion in entry.alignment.opinions if opinion.verdict == "doubts"]
     return [
         *entry.alignment.doubts,

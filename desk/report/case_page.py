@@ -31,7 +31,7 @@ PILL_STYLES = {"approve": "accepted", "reject": "rejected", "ask": "rejected"}
 
 @dataclass(frozen=True)
 class CasePage:
-    """Everything that the template prints."""
+    """The content of the template."""
 
     run: str
     title: str
@@ -53,7 +53,10 @@ def build_case_page(
     decision: PersonDecision | None = None,
     where: str = "",
 ) -> CasePage:
-    """Return the page of a case; `hypothesis` is what the Idea agent recorded, `where` an option that names the workspace."""
+    """Return the page of a case.
+
+    `hypothesis` is the Idea agent's record, `where` an option that names the workspace.
+    """
     card = build_card(case, case.curve, case.boundary, case.texts)
     return CasePage(
         run=run,
@@ -105,7 +108,7 @@ def _commands(run: str, factor_id: str, where: str) -> list[str]:
 
 
 def print_case(page: CasePage) -> None:
-    """Print a case: hypothesis, formula, figures, verdict, doubts and what it is nearest to."""
+    """Print a case: hypothesis, formula, figures, verdict, doubts and its nearest known formulas."""
     from rich.table import Table
     from rich.text import Text
 

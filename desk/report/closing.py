@@ -1,4 +1,4 @@
-"""The last parts of the report: the book, the sealed exam, the risk gate and the spend."""
+"""The last parts of the report: the backtest, the sealed exam, the risk gate and the spend."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ Facts = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True)
 class BookFigures:
-    """What trading the combination would have given."""
+    """The backtest of the combination."""
 
     facts: Facts
     caution: str
@@ -76,7 +76,7 @@ class BookFigures:
 
 @dataclass(frozen=True)
 class Risk:
-    """What the risk gate decided; amounts of exposure are basis points of equity."""
+    """The decision of the risk gate; exposures are in basis points of equity."""
 
     facts: Facts
     bounds: str
@@ -87,10 +87,10 @@ class Risk:
 
 
 def exam_rows(exam: SealedExam | None) -> Facts:
-    """Return the combination's figures on the sealed days; nothing if they stayed sealed."""
+    """Return the combination's figures on the sealed days; empty if they were not opened."""
     if exam is None or not exam.opened:
         return []
-    held = ", of what is held" if exam.test == "held" else ""  # t is of the labels, so another test is named
+    held = ", of what is held" if exam.test == "held" else ""  # t is of the labels, so the other test is named
     p_value = (f"p, one-sided{held}, of a mean constant in the window", p_value_text(exam.p_value))
     return [
         ("RankIC", number(exam.rank_ic, 4, sign=True)),
@@ -102,7 +102,7 @@ def exam_rows(exam: SealedExam | None) -> Facts:
 
 
 def exam_factor_rows(exam: SealedExam | None) -> list[Sequence[str]]:
-    """Return a line for each accepted factor, in the direction in which it is held: id, RankIC, t, p."""
+    """Return a line for each accepted factor, with the sign with which it is held: id, RankIC, t, p."""
     return [
         (
             short_id(name),
@@ -115,7 +115,7 @@ def exam_factor_rows(exam: SealedExam | None) -> list[Sequence[str]]:
 
 
 def describe_openings(results: Results) -> list[str]:
-    """Return a sentence for each opening of shared sealed days that came before this run's close or its own opening."""
+    """Return a sentence for each earlier opening of shared sealed days, before this run's close or its own opening."""
     earlier = (results.sealed.earlier if results.sealed else ()) or results.windows.openings
     return [
         f"Opening no. {count(opening.number)} of these days, {opening.first} to {opening.last}, was another "
@@ -125,7 +125,7 @@ def describe_openings(results: Results) -> list[str]:
 
 
 def describe_exam(exam: SealedExam | None) -> str:
-    """Return in words whether this was an exam."""
+    """Return a sentence on whether this was an exam."""
     if exam is None or not exam.opened:
         return "This run did not open the sealed window."
     first = "The combination met the sealed days, at their first opening in this workspace. A further one is numbered."
@@ -135,7 +135,7 @@ def describe_exam(exam: SealedExam | None) -> str:
 
 
 def build_book(results: Results, curve: BookCurve | None) -> BookFigures | None:
-    """Return the book, if anything was accepted that could be traded."""
+    """Return the backtest, if anything was accepted that could be traded."""
     book = results.book
     if book is None:
         return None
@@ -153,13 +153,16 @@ def build_book(results: Results, curve: BookCurve | None) -> BookFigures | None:
 
 
 def describe_book_days(book: BookResult, exam: SealedExam | None) -> str:
-    """Return in words which days the book was traded on, and what that makes of its figures."""
+    """Describe the days of the backtest, and the bias that follows."""
     if book.window == "selection":
         return FLATTERED_NOTE + (CHECKED_NOTE if exam and exam.opened else UNCHECKED_NOTE)
     if book.window != "sealed":
         return "It is not recorded on which days this book was traded."
     if exam and exam.number is not None and exam.number != 1:
-        return f"These are the sealed days, at opening no. {count(exam.number)}: they had been seen before, so they may flatter."
+        return (
+            f"These are the sealed days, at opening no. {count(exam.number)}: "
+            "they had been seen before, so they may flatter."
+        )
     return "These are the sealed days: none of the book's factors was accepted on them."
 
 
@@ -195,7 +198,7 @@ def _weights(combination: CombinationSummary | None) -> Facts:
 
 
 def build_risk(signals: SignalSummary | None) -> Risk | None:
-    """Return what the risk gate decided, if anything was put before it."""
+    """Return the decision of the risk gate, if it was asked."""
     if signals is None:
         return None
     refused = [signal for signal in signals.decisions if not signal.approved]
@@ -215,7 +218,7 @@ def build_risk(signals: SignalSummary | None) -> Risk | None:
 
 
 def _describe_day(signals: SignalSummary) -> str:
-    """Say which day signals are for; prices do not tell which days ahead are holidays."""
+    """Describe the day of the signals; holidays ahead are unknown."""
     day = any_value(signals.day)
     return f"the next trading day after {signals.after}: {day}, unless that is a holiday" if signals.after else day
 
@@ -231,7 +234,7 @@ def _check_row(check: RuleCheckLine) -> tuple[str, str, str, str]:
 
 
 def spend_rows(bill: ModelBill) -> Facts:
-    """Return what the models took."""
+    """Return the models' spending."""
     return [
         ("calls", count(bill.calls)),
         ("tokens in", count(bill.tokens_in)),

@@ -1,4 +1,4 @@
-"""The content of the report in its order: results and curves in; words, numbers and drawings out."""
+"""The content of the report in its order, from results and curves."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ Facts = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True)
 class RejectedLine:
-    """A line of the table of what was refused."""
+    """A line of the table of rejected factors."""
 
     id: str
     text: str
@@ -61,7 +61,7 @@ class RejectedLine:
 
 @dataclass(frozen=True)
 class ReportPage:
-    """Everything that the template prints."""
+    """The content of the template."""
 
     title: str
     verdict: str
@@ -102,7 +102,7 @@ class ReportPage:
 
 
 def build_page(results: Results, curves: Curves) -> ReportPage:
-    """Return the whole page; what a run did not reach is a dash or left out."""
+    """Return the whole page; parts that a run did not reach are a dash or left out."""
     data_notes = [*results.data.notes, *collect_notes(results, data_only=True)]
     return ReportPage(
         title=results.data.name or "a panel",
@@ -145,7 +145,7 @@ def build_page(results: Results, curves: Curves) -> ReportPage:
 
 
 def verdict_sentence(results: Results) -> str:
-    """Return the outcome in one sentence; nothing accepted is said first, not hidden."""
+    """Return the outcome in one sentence; an outcome without acceptances begins with that."""
     sets = sum(1 for entry in results.accepted if entry.members)
     factors = len(results.accepted) - sets
     parts = [plural(n, word) for n, word in ((factors, "factor"), (sets, "set")) if n] or ["nothing"]
@@ -181,7 +181,7 @@ def _data(results: Results) -> Facts:
 
 
 def _rule_rows(settings: AppliedSettings | None) -> Sequence[tuple[str, str]]:
-    """Return the costs, thresholds and budget of a run; an older run that did not record them has none."""
+    """Return the costs, thresholds and budget of a run; empty for an older run that did not record them."""
     if settings is None:
         return []
     rules, budget = settings.evidence, settings.budget
@@ -252,7 +252,7 @@ def _cards(results: Results, entries: Sequence[FactorEntry], curves: Curves) -> 
 
 
 def sort_by_strength(entries: Iterable[FactorEntry]) -> list[FactorEntry]:
-    """Sort entries with a trial first, then by |t| on search: where a reader wants to know why not."""
+    """Return entries with a trial first, then by |t| on search."""
     return sorted(entries, key=lambda entry: (entry.trial is None, -abs(entry.metrics.search.t or 0.0), entry.id))
 
 
@@ -306,7 +306,7 @@ def _colophon(results: Results) -> str:
 
 
 def describe_request(results: Results) -> str:
-    """Return what the campaign file asked for and brought along, empty where it left the agents alone."""
+    """Return the person's settings and own parts, or an empty string."""
     steer = results.steer
     wishes = [("Asked for", steer.goal), ("To be avoided", ", ".join(steer.avoid))]
     wishes += [("First of all", ", ".join(steer.focus)), ("Only the fields", ", ".join(steer.fields))]
@@ -326,7 +326,7 @@ def _list_own_parts(own: OwnParts) -> list[str]:
 
 
 def describe_variety(variety: SearchVariety) -> str:
-    """Return how many different mechanisms the search worked on, empty where that was not counted."""
+    """Return the number of different mechanisms of the search, or an empty string if it was not counted."""
     if not variety.hypotheses:
         return ""
     text = f"{plural(variety.hypotheses, 'hypothesis', 'hypotheses')} on {plural(variety.mechanisms, 'mechanism')}"
@@ -342,7 +342,7 @@ BOUND_SENTENCE = "The section above says how strong a factor would have had to b
 
 
 def describe_empty_result(results: Results) -> str:
-    """Return what was and was not shown by a run that accepted nothing: only what had a trial met the selection days."""
+    """Explain a run that accepted nothing: only formulas with a trial were tested on the selection days."""
     trials, reused = results.trials, results.looks_reused
     if not trials and not reused:
         return (
@@ -352,13 +352,13 @@ def describe_empty_result(results: Results) -> str:
     met = plural(trials, "trial") + (f" and {plural(reused, 'verdict')} from an earlier run's look" if reused else "")
     return (
         f"No factor was accepted. That is a result: of what met the selection days ({met}), nothing could be told from "
-        f"chance after {plural(trials + results.prior_trials, 'look')} at them. The rest of what was tried was never looked "
-        f"at there. {BOUND_SENTENCE}"
+        f"chance after {plural(trials + results.prior_trials, 'look')} at them. "
+        f"The rest of what was tried was never looked at there. {BOUND_SENTENCE}"
     )
 
 
 def describe_reused(results: Results) -> str:
-    """Return how many verdicts came from a look that an earlier run had taken, if any did."""
+    """Return how many verdicts came from the test of an earlier run, or an empty string."""
     reused = results.looks_reused
     if not reused:
         return ""
@@ -366,11 +366,11 @@ def describe_reused(results: Results) -> str:
 
 
 MIN_CHILDREN = 5
-"""Children of parents with one weakness from which a share is worth a word."""
+"""Least number of children, of parents with one weakness, for which a share is shown."""
 
 
 def operator_lines(table: Sequence[OperatorRow]) -> Sequence[Sequence[str]]:
-    """Return a line for each operator, the most tried first; none where nothing was changed.
+    """Return a line for each operator, the most tried first; empty if nothing was changed.
 
     Its columns: operator, children scored, of these better than the parent in |t|, their share, mean gain, best where.
     """
@@ -390,7 +390,7 @@ def _line(total: Mapping[str, Any], best: str) -> Sequence[str]:
 
 
 def _best(operator: str, rows: Sequence[OperatorRow]) -> str:
-    """Return the weakness of parents for which the share was highest, of those with enough children."""
+    """Return the parents' weakness with the highest share of better children, among those with enough children."""
     enough = [row for row in rows if row.operator == operator and row.tried >= MIN_CHILDREN and row.better]
     best = max(enough, key=lambda row: (row.better / row.tried, row.tried, row.where), default=None)
     return f"{best.where.replace('_', ' ')}: {best.better} of {best.tried}" if best else DASH

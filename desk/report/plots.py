@@ -1,7 +1,7 @@
 """The charts of the report as inline SVG: deterministic, scriptless, coloured by the page's own style sheet.
 
-Drawn by hand instead of by a plotting library: a chart is 2 to 9 kB, its text stays text on screen and paper, and
-the bytes depend on the numbers alone.
+Drawn without a plotting library: a chart is 2 to 9 kB, its text stays text on screen and paper, and the bytes depend
+on the numbers alone.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Stage:
-    """One step of the funnel: how many got here, and why the others did not go on."""
+    """One step of the funnel: how many reached it, and a note on the others."""
 
     label: str
     amount: int
@@ -95,7 +95,7 @@ def _span(span: Span, across: Scale) -> list[str]:
 
 
 def funnel(label: str, stages: Sequence[Stage]) -> str:
-    """Draw how many were left after each step; heights are logarithmic, or the last steps would vanish."""
+    """Draw the number that reached each step; heights are logarithmic, or the last steps would vanish."""
     width, height, middle = 960.0, 176.0, 66.0
     column = width / len(stages)
     top = math.log10(1 + max(stage.amount for stage in stages)) or 1.0

@@ -20,7 +20,7 @@ Part = TypeVar("Part")
 TEMPLATE_FOLDER = Path(__file__).parent / "templates"
 RESULTS_FORMAT = 1
 SEALED_FILE = "sealed.json"
-"""What the sealed days said, where they were opened after the run's close."""
+"""The result on the sealed days, if they were opened after the run's close."""
 
 
 def write_report(run_folder: Path) -> Path:
@@ -29,7 +29,7 @@ def write_report(run_folder: Path) -> Path:
     Raises
     ------
     ReportError
-        When the results are missing, damaged or of another format, or the folder cannot be written.
+        The results are missing, damaged or of another format, or the folder cannot be written.
     """
     results = read_results(run_folder)
     target = run_folder / "report.html"
@@ -43,7 +43,7 @@ def read_results(run_folder: Path) -> Results:
     Raises
     ------
     ReportError
-        When they are missing, damaged or of another format.
+        They are missing, damaged or of another format.
     """
     from ...evaluation.closing import Results
 
@@ -78,10 +78,10 @@ def render_report(results: Results, curves: Curves) -> str:
 
 
 def environment() -> Environment:
-    """Return the template environment; a name that a template lacks is an error."""
+    """Return the template environment; an undefined name in a template is an error."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    # Every text may come from a model, so all of it is escaped; only our own drawings are marked safe, in the template.
+    # Any text may come from a model, so all text is escaped; the template marks only our own drawings as safe.
     return Environment(
         loader=FileSystemLoader(TEMPLATE_FOLDER),
         autoescape=True,
@@ -107,7 +107,7 @@ def _read_object(path: Path) -> dict[str, Any]:
 
 
 def _parse(read: Callable[[dict[str, Any]], Part], record: dict[str, Any], path: Path) -> Part:
-    """Return the typed records of a file."""
+    """Return the typed record of a file."""
     from pydantic import ValidationError
 
     try:

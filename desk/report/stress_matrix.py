@@ -1,4 +1,4 @@
-"""Where the accepted factors break: rows of disasters, columns of factors, and in each cell what is left."""
+"""The stress tests of accepted factors: rows of scenarios, columns of factors, and the share kept in each cell."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["StressPage", "build_stress_page"]
 
 MATRIX_WIDTH, LABEL_WIDTH, CELL_WIDTH, ROW_HEIGHT, HEAD_HEIGHT, BAND_HEIGHT = 960.0, 318.0, 62.0, 20.0, 52.0, 27.0
 FACTORS_PER_MATRIX = 5
-"""Factors that stand beside each other in one picture."""
+"""Factors beside each other in one picture."""
 SECOND_COLUMN = {"history": "net Sharpe", "regime": "net Sharpe", "data": "values left", "fill": "net Sharpe"}
 BAND_TITLES = {
     "history": "Historical stretches",
@@ -26,12 +26,12 @@ BAND_TITLES = {
 }
 COMPARISON_NOTE = "Stretches are compared with all other days, the rest with the same days as they were."
 MIN_COVERAGE_HOLDS = 0.9
-"""Share of its cells with a value from which a factor on spoiled data holds."""
+"""Share of cells with a value from which a factor on spoiled data holds."""
 
 
 @dataclass(frozen=True)
 class StressPage:
-    """What the report prints of stress: a sentence for each factor, pictures of five factors each, and the rule."""
+    """The report's section on stress: a sentence for each factor, pictures of five factors each, and the rule."""
 
     sentences: Sequence[tuple[str, str]]
     matrices: Sequence[str]
@@ -39,7 +39,7 @@ class StressPage:
 
 
 def build_stress_page(stress: StressTable | None) -> StressPage | None:
-    """Return what the report prints; nothing for a run that accepted nothing, or that did not record it."""
+    """Return the section; None for a run that accepted nothing or did not record it."""
     factors = sorted(stress.factors.items()) if stress else []
     if stress is None or not factors:
         return None
@@ -74,13 +74,13 @@ def _matrix(factors: Sequence[tuple[str, FactorStress]]) -> str:
 
 
 def _all_scenarios(columns: Sequence[Mapping[str, StressScenario]]) -> dict[str, StressScenario]:
-    """Return each stress once, in the order of the groups and of the first factor that met it."""
+    """Return each scenario once, in the order of the groups and of its first factor."""
     scenarios = {code: scenario for column in columns for code, scenario in column.items()}
     return {code: each for group in BAND_TITLES for code, each in scenarios.items() if each.group == group}
 
 
 def _head(name: str, clean: CleanFigures, k: int) -> list[str]:
-    """Draw a factor's id and its clean figures, which the column is measured by."""
+    """Draw a factor's id and its clean figures, the reference of the column."""
     x = LABEL_WIDTH + 2 * k * CELL_WIDTH
     return [
         element("text", short_id(name), class_="strong", x=x + CELL_WIDTH, y=16.0, text_anchor="middle"),
@@ -93,7 +93,7 @@ def _head(name: str, clean: CleanFigures, k: int) -> list[str]:
 
 
 def _band(group: str, y: float, factors: int) -> list[str]:
-    """Draw the line above a group: its name, and what its two columns hold."""
+    """Draw the line above a group: its name, and the titles of its two columns."""
     pieces = [
         element("line", class_="rule", x1=0.0, x2=LABEL_WIDTH + 2 * factors * CELL_WIDTH, y1=y + 5.0, y2=y + 5.0),
         element("text", BAND_TITLES[group], class_="strong", x=0.0, y=y + 21.0),
@@ -106,7 +106,7 @@ def _band(group: str, y: float, factors: int) -> list[str]:
 
 
 def _name(scenario: StressScenario) -> str:
-    """Return the stress in words, a historical one with its months."""
+    """Return the scenario in words; a historical one with its months."""
     first, last = (scenario.first or "")[:7], (scenario.last or "")[:7]
     if not first or any(part.isdigit() for part in scenario.words.split()):
         return scenario.words
@@ -114,7 +114,7 @@ def _name(scenario: StressScenario) -> str:
 
 
 def _cells(scenario: StressScenario, x: float, y: float) -> list[str]:
-    """Draw what is left of RankIC, and of the book or of the values."""
+    """Draw the share kept of the RankIC, and of the net Sharpe or of the values."""
     pieces: list[str] = []
     for at, figure in enumerate((scenario.rank_ic, scenario.net_sharpe)):
         if figure:
@@ -125,7 +125,7 @@ def _cells(scenario: StressScenario, x: float, y: float) -> list[str]:
 
 
 def _coverage_verdict(scenario: StressScenario) -> str:
-    """Return the word for the cells that keep a value: a factor may break by falling silent alone."""
+    """Return the verdict on the cells that keep a value: a factor may break only because values are missing."""
     if scenario.verdict == "untested":
         return "untested"
     if scenario.verdict == "breaks" and (scenario.rank_ic is None or scenario.rank_ic.verdict != "breaks"):

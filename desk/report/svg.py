@@ -1,4 +1,4 @@
-"""Drawing by hand: the few pieces of SVG that the report's charts are made of."""
+"""The elements of SVG that the report's charts use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def element(name: str, text: str | None = None, /, **attributes: object) -> str:
 
 
 def drawing(width: float, height: float, label: str, body: Sequence[str]) -> str:
-    """Return a whole picture that scales with its container and reads out its label."""
+    """Return a whole picture that scales with its container and has its label as a title."""
     opening = f'<svg viewBox="0 0 {_short(width)} {_short(height)}" role="img" aria-label="{escape(label)}">'
     return "".join([opening, element("title", label), *body, "</svg>"])
 
@@ -51,7 +51,7 @@ class Scale:
     stop: float
 
     def __call__(self, value: float) -> float:
-        """Return the pixel of a value; a scale of no extent gives its middle."""
+        """Return the pixel of a value; the middle for a scale without extent."""
         if self.high == self.low:
             return (self.start + self.stop) / 2
         return self.start + (value - self.low) / (self.high - self.low) * (self.stop - self.start)
@@ -78,5 +78,5 @@ class Frame:
 
 
 def _short(value: object) -> str:
-    """Return a number to a tenth of a pixel without trailing zeros; anything else as it prints."""
+    """Return a number to a tenth of a pixel without trailing zeros; anything else as `str`."""
     return f"{value:.1f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)

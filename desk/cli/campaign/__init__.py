@@ -1,4 +1,4 @@
-"""Commands that run a campaign, and tell of one."""
+"""Commands that run, watch and review a campaign."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The command that prints what happened in a run, in order, and goes on while it runs.
+"""The command that prints the events of a run in order, and follows it while it runs.
 
-`Chronicle` reads the ledger; a function for each kind of event puts it into words.
+`Chronicle` reads the ledger; one function per kind of event describes it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def log(
 def follow_chronicle(
     chronicle: Chronicle, running: Callable[[], bool], wait: Callable[[float], None] = time.sleep
 ) -> Iterator[ChronicleEntry]:
-    """Yield what happens until nobody works on the run any more, and everything that was written then."""
+    """Yield the entries of a run until no process works on it any more, and all that it wrote by then."""
     while True:
         runs = running()
         yield from chronicle.read()
@@ -60,7 +60,7 @@ def follow_chronicle(
 
 
 def _print(each: ChronicleEntry, day: str, *, as_json: bool) -> str:
-    """Print a happening, after its day where that is another; return the day."""
+    """Print an entry, after its day if that has changed; return the day."""
     if as_json:
         print_object(each.record())
         return day
@@ -75,19 +75,19 @@ def _print(each: ChronicleEntry, day: str, *, as_json: bool) -> str:
 
 
 def _print_interruption(ledger: Ledger, row: Run) -> None:
-    """Say where a run stands that is followed no more, if its record does not."""
+    """Report that a followed run was interrupted, since its record does not say so."""
     if state_of(row.status, ledger.holder(row.id), ()) == STATE_INTERRUPTED:
         stderr_console().print(f"interrupted; resume with: alphaloom resume {row.id}", markup=False, soft_wrap=True)
 
 
 Body = Mapping[str, Any]
 PASSAGE_CHARS = 60
-"""Characters of a passage by which a person knows it again."""
+"""Characters of a passage that identify it to a person."""
 
 
 @dataclass(frozen=True)
 class ChronicleEntry:
-    """One thing that happened: when, who did it, a word for what, the key of its record, and lines that say it."""
+    """One event: its time, who did it, its kind, the key of its record, and its description in lines."""
 
     at: str
     who: str
@@ -102,14 +102,14 @@ class ChronicleEntry:
 
 @dataclass
 class Chronicle:
-    """Reads a run's happenings in order, some at a time; every call of `read` yields what is new since the last."""
+    """Read a run's events in order; every call of `read` yields those since the last call."""
 
     ledger: Ledger
     run: str
     _seen: dict[str, int] = field(default_factory=lambda: {"events": 0, "verdicts": 0, "statuses": 0})
 
     def read(self) -> Iterator[ChronicleEntry]:
-        """Yield what was written since the last time, in the order of its time."""
+        """Yield the entries since the last call, in the order of time."""
         return heapq.merge(self._read_statuses(), self._events(), self._verdicts(), key=lambda one: one.at)
 
     def _events(self) -> Iterator[ChronicleEntry]:
@@ -137,7 +137,7 @@ class Chronicle:
 
 
 def flatten_lines(text: str) -> str:
-    """Return a text on one line, without what would steer a terminal: most of it comes from models."""
+    """Return a text on one line, without terminal control characters: most of it comes from models."""
     return "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))
 
 
@@ -151,13 +151,13 @@ EventText = tuple[str, str, list[str]]
 
 
 def describe_event(event: Event) -> EventText | None:
-    """Say an event: who did what, and how; None for what only the machinery needs."""
+    """Describe an event: who did what, and how; None for internal events."""
     tell = EVENT_DESCRIBERS.get(event.kind)
     return tell(event.key, event.body) if tell else None
 
 
 def describe_verdict(row: VerdictRow) -> list[str]:
-    """Say a verdict with the step that decided it."""
+    """Describe a verdict with the step that decided it."""
     failed = [reason for reason in row.reasons if not reason["passed"]]
     deciding = failed[0] if failed else row.reasons[-1]
     return [f"{row.factor_id} {row.verdict}: {deciding['step']}: {deciding['message']}"]
@@ -180,7 +180,7 @@ def _ideas(key: str, body: Body) -> EventText | None:
 
 
 def _recall(key: str, body: Body) -> EventText | None:
-    """Say which of the person's documents a round was told of, and the beginnings of the passages."""
+    """List the person's documents in a round's context, with the beginnings of the passages."""
     lines = [
         f"told of {row.get('untrusted_name', '')} ({row.get('document', '')}): {_describe_document(row)}"
         for row in body.get("documents", [])
@@ -204,7 +204,7 @@ def _proposal(key: str, body: Body) -> EventText:
 
 
 def _describe_parent(body: Body) -> str:
-    """Say which factor a formula is a change of, with the parent's own figures; nothing where it is of none."""
+    """Return the parent of a changed formula with its figures; empty if it has none."""
     if "parent" not in body:
         return ""
     weak = "" if body.get("where", "none") == "none" else f", {body['where']}"
@@ -291,4 +291,4 @@ EVENT_DESCRIBERS: Mapping[str, Callable[[str, Any], EventText | None]] = {
     "stop": _request("stop"),
     "close": _request("close"),
 }
-"""What is told of, and how; all other events serve the machinery."""
+"""The events that are shown, and their descriptions; all others are internal."""

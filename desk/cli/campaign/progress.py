@@ -42,11 +42,11 @@ EVENT_TEXTS = {
     "own_agent": "your own agent failed in this round",
 }
 COUNTED_EVENTS = ("round", "survey", "scored", "gate", "seeds")
-"""Events that say nothing beyond the counts; the others are told on a line of their own."""
+"""Events that add nothing to the counts; the others get a line of their own."""
 AGENTS = ("idea", "factor", "eval")
 SEARCHING = "searching"
 MIN_LINE_SECONDS, MAX_LINE_SECONDS = 10.0, 60.0
-"""Between plain lines when nothing decisive happened: a twentieth of the time so far, within these bounds."""
+"""Bounds of the time between plain lines without a decisive event, which is a twentieth of the elapsed time."""
 BEAT_SECONDS = 1.0
 LINE_WIDTH = 100
 
@@ -55,7 +55,7 @@ Show: TypeAlias = "Callable[[Progress], None]"
 
 @contextmanager
 def show_progress() -> Iterator[Show]:
-    """Give the function that shows progress, for as long as the campaign runs."""
+    """Yield the function that shows progress, for as long as the campaign runs."""
     console = stderr_console()
     if not console.is_terminal or console.is_dumb_terminal:
         lines = PlainLines(console)
@@ -70,7 +70,7 @@ def show_progress() -> Iterator[Show]:
 
 @contextmanager
 def _run_heartbeat(lines: PlainLines) -> Iterator[None]:
-    """Let lines go on while no progress comes: a step may take minutes on a busy machine."""
+    """Call `still` regularly while no progress arrives: a step may take minutes on a busy machine."""
     ended = Event()
 
     def beat() -> None:
@@ -87,7 +87,7 @@ def _run_heartbeat(lines: PlainLines) -> Iterator[None]:
 
 
 class PlainLines:
-    """One short line when a round, phase or verdict changes, else one every ten seconds, and rarer in long runs."""
+    """Print one short line when a round, phase or verdict changes, else one every ten seconds; rarer in long runs."""
 
     def __init__(self, console: Console, seconds: Callable[[], float] = time.monotonic) -> None:
         self._console = console
@@ -99,12 +99,12 @@ class PlainLines:
         self._lock = Lock()
 
     def __call__(self, progress: Progress, /) -> None:
-        """Print a line unless nothing decisive happened just after the last one; a new message is printed whole."""
+        """Print a line unless one was just printed and nothing decisive happened; a new message is printed in full."""
         with self._lock:
             self._show(progress)
 
     def still(self) -> None:
-        """Say what is still under way, if nothing was printed for a while."""
+        """Report the current step, if nothing was printed for a while."""
         with self._lock:
             now = self._seconds()
             took = now - self._heard
@@ -123,7 +123,7 @@ class PlainLines:
         news = (progress.phase, progress.round, counts.accepted, counts.watched, counts.awaiting)
         if news != self._said or now - self._at >= _line_interval(progress.elapsed_s):
             self._said, self._at = news, now
-            if (text := format_progress_line(progress)) != alone:  # before the first count a line is its message
+            if (text := format_progress_line(progress)) != alone:  # before the first count the line is the message
                 self._print(text)
 
     def _print(self, text: str) -> None:
@@ -143,14 +143,14 @@ class ProgressPanel:
 
 
 def _line_interval(elapsed_s: float) -> float:
-    """Return how long there need be no line, after so long."""
+    """Return the seconds between two lines, from the elapsed time."""
     return min(max(MIN_LINE_SECONDS, elapsed_s / 20), MAX_LINE_SECONDS)
 
 
 def format_progress_line(progress: Progress) -> str:
-    """Return a progress in one line of at most `LINE_WIDTH` characters, most important first: what does not fit is left out.
+    """Return a progress in one line of at most `LINE_WIDTH` characters; the least important parts are left out.
 
-    Before the search there is nothing to count, and the message is all that there is.
+    Before the search there are no counts, and the line is the message.
     """
     counts = progress.counts
     if not progress.evaluations_budget:
@@ -203,24 +203,24 @@ def _counts(progress: Progress) -> RenderableType:
 
 
 def funnel_line(counts: Counts, budget: int) -> str:
-    """Say how many got how far, from what was proposed to what came before the gate."""
+    """Return the counts from proposed formulas to those sent to the gate."""
     proposed, readable = f"{counts.proposed:,} proposed", f"{counts.readable:,} readable"
     return f"{proposed} → {readable} → {counts.scored:,} of {budget:,} scored → {counts.sent:,} sent"
 
 
 def verdicts_line(counts: Counts) -> str:
-    """Say what became of what was sent."""
+    """Return the counts of verdicts."""
     waits = f", {counts.awaiting} to approve" if counts.awaiting else ""
     return f"{counts.accepted} accepted, {counts.watched} watched, {counts.rejected} rejected{waits}"
 
 
 def best_line(best: Best | None) -> str:
-    """Say what is best so far, on search days alone."""
+    """Describe the best formula so far, by search days alone."""
     return f"|t| {abs(best.t):.1f} on search: {summarise_formula(best.text)}" if best else DASH
 
 
 def spend_line(progress: Progress) -> str:
-    """Say what models took, and what that is for each accepted factor."""
+    """Return the models' spending, in total and for each accepted factor."""
     spent, accepted = progress.spent, progress.counts.accepted
     each = f" ({money(progress.usd_per_accepted)} each accepted)" if accepted and spent.usd else ""
     return f"{plural(spent.calls, 'call')}, {count(spent.tokens)} tokens, {money(spent.usd)}{each}"
@@ -235,14 +235,14 @@ def _message(progress: Progress) -> str:
 
 
 def variety_line(progress: Progress | RunStanding) -> str:
-    """Say how different what is searched is, in brackets; nothing before there is any."""
+    """Describe the variety of the search in brackets; empty before there is any."""
     said = [] if progress.mechanisms is None else [f"{progress.mechanisms:.1f} mechanisms this round"]
     said += [f"{plural(progress.niches, 'niche')} filled"] if progress.niches else []
     return f" ({', '.join(said)})" if said else ""
 
 
 def _describe_agents(progress: Progress) -> str:
-    """Say what agents do, or did last, while there is a search."""
+    """Return what the agents do, or did last, during a search."""
     if progress.phase != SEARCHING:
         return ""
     doing = [f"{agent} {progress.doing[agent]}" for agent in AGENTS if agent in progress.doing]

@@ -1,4 +1,4 @@
-"""The campaign as scripts and the command line use it: one that ends with a report."""
+"""The campaign for scripts and the command line: one that ends with a report."""
 
 from __future__ import annotations
 

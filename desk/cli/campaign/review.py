@@ -56,7 +56,7 @@ def review(
 
 
 def _choice(*, approve: bool, reject: bool, ask: str | None, comment: str) -> tuple[ReviewChoice | None, str]:
-    """Return what was decided, if anything, and the words for it."""
+    """Return the decision, if any, and the comment."""
     made: list[tuple[ReviewChoice, bool]] = [("approve", approve), ("reject", reject), ("ask", ask is not None)]
     given = [choice for choice, is_given in made if is_given]
     if len(given) > 1:
@@ -74,7 +74,7 @@ def _usage(message: str, *, field: str, allowed: object) -> Exception:
 
 
 def _find_case(reviews: Reviews, factor: str) -> str:
-    """Return the id of the case that a person means."""
+    """Return the full id of a case from its beginning."""
     cases = reviews.cases()
     meant = [name for name in cases if factor and name.startswith(factor)]
     if factor in cases or len(meant) == 1:
@@ -84,7 +84,7 @@ def _find_case(reviews: Reviews, factor: str) -> str:
 
 
 def _list_cases(reviews: Reviews) -> list[dict[str, Any]]:
-    """Return every case with what became of it, those that wait first."""
+    """Return every case with its decision; waiting ones first."""
     waiting, rows = set(reviews.waiting()), []
     for name, row in reviews.cases().items():
         decision = reviews.decision(name)
@@ -116,15 +116,14 @@ def _print_cases(rows: list[dict[str, Any]], run: Run, workspace: Path | None, *
         if decided and decided["comment"]:
             console.print(Text(f"    {flatten_lines(decided['comment'])}", style="dim"), soft_wrap=True)
     if waiting:
-        print_plain(
-            f"Read one: alphaloom review {run.id} ID{workspace_option(workspace)}; then --approve, --reject or --ask TEXT, and resume."
-        )
+        command = f"alphaloom review {run.id} ID{workspace_option(workspace)}"
+        print_plain(f"Read one: {command}; then --approve, --reject or --ask TEXT, and resume.")
 
 
 def _print_case_page(
     ledger: Ledger, run: Run, reviews: Reviews, name: str, workspace: Path | None, *, as_json: bool
 ) -> None:
-    """Write the page of a case and say where it is."""
+    """Write the page of a case, and print the case and the page's path."""
     from ....evaluation.closing import ReviewCase
     from ....ledger.files import make_folder, write_whole
     from ...report.case_page import build_case_page, render_case
@@ -149,7 +148,7 @@ def _print_case_page(
 
 
 def _decide(ledger: Ledger, run: Run, what: tuple[str, ReviewChoice, str, str | None]) -> dict[str, Any]:
-    """Record a decision while nobody works on the run."""
+    """Record a decision while no process works on the run."""
     from ....evaluation import PersonDecision, Reviews
     from ....evidence import ReviewRefused
     from ..options import signer_name
@@ -171,7 +170,7 @@ def _decide(ledger: Ledger, run: Run, what: tuple[str, ReviewChoice, str, str | 
 
 
 def _has_budget_left(ledger: Ledger, run: Run) -> bool:
-    """Tell whether the budget still allows to score a changed factor and to look at it."""
+    """Return whether the budget still allows scoring a changed factor and testing it."""
     standing = RunStanding.of(ledger, run)
     budget = standing.budget
     return bool(standing.counts.scored < budget["evaluations"] and standing.trials < budget["trials"])

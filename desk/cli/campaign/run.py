@@ -1,4 +1,4 @@
-"""The commands that write a campaign file, run or resume a campaign, report on it again, and stop it from another process."""
+"""The commands that write a campaign file, run, resume or stop a campaign, and write its report again."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def _follow(start: Callable[[Show], CampaignResult], workspace: Path | None, *, 
 
 
 def _print_resume_hint(code: str, said: str, after: str, workspace: Path | None, *, as_json: bool) -> None:
-    """Say that a run rests, and which command goes on."""
+    """Print why a run pauses, and the command that continues it."""
     command, *rest = after.split()
     hint = f"alphaloom {after}" + (f" --workspace {workspace}" if workspace else "")
     if as_json:
@@ -148,7 +148,7 @@ def _print_result(result: CampaignResult, *, as_json: bool) -> None:
 
 
 def _object(result: CampaignResult, report: str) -> dict[str, Any]:
-    """Return the results with the run's id, and with files named by their full path."""
+    """Return the results with the run's id, and files by their full path."""
     file = str(result.combination.resolve()) if result.combination else None
     return {"run": result.run, **result.record, "combination": file, "report": report or None}
 
@@ -183,7 +183,7 @@ def stop(
 
 
 def _ask(ledger: Ledger, row: Run, *, close: bool, process: str | None, by: str | None) -> None:
-    """Write the request down; there is nothing to stop where nothing runs, but a run may be closed when it is resumed."""
+    """Record the request: to close a run that is not done, or to stop one that a process works on."""
     from ....ledger import ask_to_close, ask_to_stop
     from ..options import signer_name
 
@@ -194,7 +194,7 @@ def _ask(ledger: Ledger, row: Run, *, close: bool, process: str | None, by: str 
 
 
 def _await(ledger: Ledger, run: str, seconds: float) -> None:
-    """Wait until nobody holds the run, or the time is up."""
+    """Wait until no process holds the run, or the time is up."""
     end = time.monotonic() + seconds
     while ledger.holder(run) is not None and time.monotonic() < end:
         time.sleep(STOP_POLL_SECONDS)

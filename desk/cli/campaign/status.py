@@ -1,4 +1,4 @@
-"""The command that says where a run stands, while it is worked on and afterwards; `RunStanding` reads it from the ledger."""
+"""The command that reports the state of a run; `RunStanding` reads it from the ledger."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def open_run(run: str, workspace: Path | None) -> Iterator[tuple[Ledger, Run]]:
 
 @dataclass(frozen=True)
 class RunStanding:
-    """One run as another process sees it; `at` is when the process that works on it said last what it does.
+    """The state of one run for another process; `at` is the time of the last progress record.
 
-    Figures are those of search days; what came before the gate is told by its word alone.
+    Figures are those of search days; of the gate there are only verdicts.
     """
 
     run: str
@@ -67,9 +67,9 @@ class RunStanding:
 
     @classmethod
     def of(cls, ledger: Ledger, run: Run, workspace: Path | None = None) -> RunStanding:
-        """Read where a run stands from its ledger, its lock and what its last process said.
+        """Read a run's state from its ledger, its lock and its last progress record.
 
-        A workspace that had to be named is named in the command that goes on, too.
+        The next command names the workspace if the person had to.
         """
         from ....campaign import Funnel, read_last_progress
         from ....evaluation import Reviews
@@ -86,11 +86,12 @@ class RunStanding:
             counts=funnel.counts, budget={**settings["models"]["budget"], **settings["budget"]},
             trials=sum(trial.run == run.id for trial in ledger.trials()) + len(ledger.events(run.id, PAID_EVENT)),
             best=funnel.best, spent=funnel.spent, elapsed_s=said.get("elapsed_s"), doing=said.get("doing") or {},
-            at=str(said.get("at", "")), waiting=waiting, ended=_read_end_reason(ledger, run.id), next=_next_command(state, run.id, workspace),
+            at=str(said.get("at", "")), waiting=waiting, ended=_read_end_reason(ledger, run.id),
+            next=_next_command(state, run.id, workspace),
         )  # fmt: skip
 
     def per_accepted(self) -> dict[str, float] | None:
-        """Return what each accepted factor has cost so far: calls, tokens, US dollars, seconds; None before the first."""
+        """Return the cost per accepted factor so far: calls, tokens, US dollars, seconds; None before the first."""
         accepted = self.counts.accepted
         if not accepted:
             return None
@@ -103,7 +104,7 @@ class RunStanding:
 
 
 def state_of(status: str, process: str | None, waiting: tuple[str, ...]) -> str:
-    """Return the word for a run from its last status, who holds it, and what waits."""
+    """Return a run's state from its last status, the process that holds it, and its waiting cases."""
     if process is not None:
         return STATE_RUNNING
     if status == "paused":
@@ -112,18 +113,18 @@ def state_of(status: str, process: str | None, waiting: tuple[str, ...]) -> str:
 
 
 def _next_command(state: str, run: str, workspace: Path | None) -> str:
-    """Return the command that goes on from here."""
+    """Return the command that continues from here."""
     after = {STATE_PAUSED: "review", STATE_RUNNING: "log", STATE_DONE: "report"}.get(state, "resume")
     return f"alphaloom {after} {run}" + (" --follow" if after == "log" else "") + workspace_option(workspace)
 
 
 def workspace_option(workspace: Path | None) -> str:
-    """Return what a command must say of a workspace that had to be named; nothing of the usual one."""
+    """Return the option that names a workspace; empty for the default one."""
     return f" --workspace {workspace}" if workspace else ""
 
 
 def _read_end_reason(ledger: Ledger, run: str) -> str:
-    """Return which budget or person ended a run's search early, if it is over and one did, as it was recorded."""
+    """Return the recorded budget or person that ended a finished run's search early, or an empty string."""
     from ....evaluation.closing import Results
 
     body = ledger.recorded(run, "results.json")
@@ -145,7 +146,7 @@ def status(
 
 
 def print_standing(standing: RunStanding) -> None:
-    """Print it as lines of a name and what there is to say."""
+    """Print it as labelled lines."""
     from rich.table import Table
     from rich.text import Text
 

@@ -1,4 +1,4 @@
-"""The outcome of a campaign as a table: what was accepted, watched and rejected, and why."""
+"""The outcome of a campaign as a table: accepted, watched and rejected factors with the reasons."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VERDICT_STYLES = {"accepted": "green", "watched": "yellow", "rejected": "red"}
 
 
 def print_verdicts(results: Results) -> None:
-    """Print the table, what the next trial could prove, and how many rejected are not shown."""
+    """Print the table, the next trial's smallest provable effect, and the number of rejected ones not shown."""
     from rich.text import Text
 
     from ..console import stdout_console

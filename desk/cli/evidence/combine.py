@@ -1,4 +1,4 @@
-"""The combination of a run: which combiner, how fast it trades, and the others beside it."""
+"""The combination of a run: its combiner, its trading rate, and the comparison with other combiners."""
 
 from __future__ import annotations
 
@@ -24,19 +24,21 @@ if TYPE_CHECKING:
 __all__ = ["Comparison", "combine", "compare_combiners"]
 
 COMBINER_COLUMNS = (
-    "window", "combiner", "RankIC", "t", "turnover", "Sharpe", "after costs", "half-life", "capacity", "break-even", "rate",
+    "window", "combiner", "RankIC", "t", "turnover", "Sharpe", "after costs",
+    "half-life", "capacity", "break-even", "rate",
 )  # fmt: skip
 LEGEND = (
-    "Turnover: one-way, a day. Half-life: days until the score's rank correlation with itself is a half. Capacity: capital "
-    "on each side at which 95 of 100 trades are a tenth of a day's volume at most; break-even: at which impact eats what is "
-    "left after costs. Rate: share of the way to the score that is traded each day; figures are at that rate. Differences of RankIC are at once, "
-    "before any rate; in brackets what 95 of 100 redrawn histories give."
+    "Turnover: one-way, a day. Half-life: days until the score's rank correlation with itself is a half. "
+    "Capacity: capital on each side at which 95 of 100 trades are a tenth of a day's volume at most; "
+    "break-even: at which impact eats what is left after costs. "
+    "Rate: share of the way to the score that is traded each day; figures are at that rate. "
+    "Differences of RankIC are at once, before any rate; in brackets what 95 of 100 redrawn histories give."
 )
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The table of combiners: a line each, whether it is the chosen one, and the differences in words."""
+    """The table of combiners: one line each, whether it is the chosen one, and the differences in words."""
 
     sentence: str
     lines: Sequence[tuple[bool, Sequence[str]]]
@@ -65,7 +67,7 @@ def combine(run: RunName, workspace: Workspace = None, as_json: AsJson = False) 
 
 
 def compare_combiners(combination: CombinationSummary | None, exam: SealedExam | None) -> Comparison | None:
-    """Return the table of a run's combiners; None where nothing was accepted, or before there was a choice."""
+    """Return the table of a run's combiners; None if nothing was accepted or a run had no choice of combiners."""
     if combination is None or combination.combiner is None:
         return None
     compared = combination.compared
@@ -78,7 +80,7 @@ def compare_combiners(combination: CombinationSummary | None, exam: SealedExam |
 
 
 def describe_combiner(combination: CombinationSummary) -> str:
-    """Say which combiner is used, who chose it, and how fast it is traded."""
+    """Return a sentence on the combiner: which one, who chose it, and its trading rate."""
     rate = combination.trading_rate
     speed = "at once" if rate == 1 else f"{percent(rate, 0)} of the way each day"
     return f"Combined by {combination.combiner} weights ({combination.chosen}), traded {speed}."
@@ -116,7 +118,7 @@ def _capacity(row: CombinerFigures) -> list[str]:
 
 
 def _format_capital(amount: Figure) -> str:
-    """Return capital in millions, in thousands below one."""
+    """Return capital in millions, or in thousands below one million."""
     if amount is None:
         return number(None)
     return f"{count(round(amount / 1e6))}m" if amount >= 1e6 else f"{count(round(amount / 1e3))}k"

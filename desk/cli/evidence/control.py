@@ -1,4 +1,4 @@
-"""The command that runs the pipeline on markets with nothing in them and counts what is accepted."""
+"""The command that runs the pipeline on null markets and counts the acceptances."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ def control(
 ) -> None:
     """Run whole campaigns on markets with nothing in them, and count what is accepted: all of it is false.
 
-    With --panel also on your own panel with its returns made null: centred, permuted by blocks, with random signs. With
-    --null drawn each name's own moves are drawn anew instead, which keeps their skew: nothing can earn there, but ranks
-    of skewed returns may still be foretold. Stop it at any time; the same command goes on. Exit code 1 says that more was
-    accepted than a correct gate lets in; a single acceptance that it may let in is told as such.
+    With --panel also on your own panel with its returns made null: centred, permuted by blocks, with random signs.
+    With --null drawn each name's own moves are drawn anew instead, which keeps their skew: nothing can earn there, but
+    ranks of skewed returns may still be foretold. Stop it at any time; the same command goes on. Exit code 1 says that
+    more was accepted than a correct gate lets in; a single acceptance that it may let in is told as such.
     """
     from ....evaluation import Budget
     from ....market import Nulling
@@ -84,7 +84,7 @@ def control(
 
 
 def _refuse_missing_file(file: Path | None, option: str) -> None:
-    """Refuse a file that is missing before hours are spent on the markets that come first."""
+    """Refuse a missing file before hours are spent on the markets that come first."""
     from ....ledger.files import check_given
 
     try:
@@ -96,7 +96,7 @@ def _refuse_missing_file(file: Path | None, option: str) -> None:
 
 
 def _run_seeds(kind: str, runs: NullRuns, seeds: int, say: Callable[[str], None]) -> ControlTally:
-    """Run one kind of market over the seeds, a line for each as it is known, and say what it came to."""
+    """Run one kind of market over the seeds, print a line for each, and print the conclusion."""
     from ....evaluation.checks import ControlTally
 
     known = runs.known(seeds)
@@ -121,9 +121,10 @@ def format_seed_line(run: NullRun) -> str:
 
 
 def describe_tally(tally: ControlTally) -> str:
-    """Say in words what was expected and found, and what a correct gate would have let in.
+    """Describe the expected and the observed acceptances, and the number that a correct gate would make.
 
-    A count that a correct gate may reach is no failure of it, but each acceptance is false all the same: it is said.
+    A count that a correct gate may reach is no failure, but each acceptance is false all the same, and the text says
+    so.
     """
     from ....evaluation.checks import share_interval
 
@@ -143,4 +144,7 @@ def _verdict(tally: ControlTally) -> str:
     if not tally.fooled:
         return "holds, nothing was accepted"
     markets = plural(tally.fooled, "market")
-    return f"within that, BUT NOT CLEAN: what was accepted on {markets} is false, and more seeds would tell luck from a flaw"
+    return (
+        f"within that, BUT NOT CLEAN: what was accepted on {markets} is false, "
+        "and more seeds would tell luck from a flaw"
+    )

@@ -1,4 +1,4 @@
-"""Whole campaigns on markets with nothing in them, one for each seed, kept so that an interrupted control goes on."""
+"""Campaigns on null markets, one for each seed; results are stored, so that an interrupted control can continue."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ DECIDING_ROOMS = (
     "agents", "campaign", "evaluation", "evidence", "factors", "ledger", "library", "market", "mcp_servers", "news",
     "portfolio", "router", "search",
 )  # fmt: skip
-"""The rooms whose code decides what a campaign comes to."""
+"""The rooms whose code determines the result of a campaign."""
 OPEN_THRESHOLDS = {"min_search_t": 0.0, "early_search_t": 0.0, "trials_per_round": 5, "rounds": 20}
-"""Agents send whatever they have: the control tests the gate, so nothing may be held back before it."""
+"""Agents send all that they have: the control tests the gate, so nothing may be held back before it."""
 
 
 @cache
 def digest_code() -> str:
-    """Return the digest of everything in the deciding rooms: what an older gate answered says nothing of this one."""
+    """Return the digest of all files in the deciding rooms: results of an older gate say nothing about this one."""
     root = Path(__file__).parents[3]
     files = sorted(
         path for room in DECIDING_ROOMS for path in (root / room).rglob("*") if path.suffix not in {"", ".pyc"}
@@ -49,7 +49,7 @@ def digest_code() -> str:
 
 @dataclass(frozen=True)
 class AnswerFolder:
-    """A folder with one answer for each name, written whole; what is there is not made again."""
+    """A folder with one answer for each name, written whole; an existing answer is not computed again."""
 
     folder: Path
 
@@ -58,7 +58,7 @@ class AnswerFolder:
         return self.folder / f"{name}.json"
 
     def answer(self, name: str, make: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
-        """Return the answer with this name; make and keep it if it is not there."""
+        """Return the answer with this name; compute and store it if it is missing."""
         if not self.path(name).is_file():
             write_json(self.path(name), dict(make()))
         found: dict[str, Any] = read_json(self.path(name))
@@ -67,10 +67,10 @@ class AnswerFolder:
 
 @dataclass(frozen=True)
 class NullRuns:
-    """Campaigns with the same settings and the seeds 0, 1, 2 ...; `settings` name a market with nothing in it.
+    """Campaigns with the same settings and the seeds 0, 1, 2 ...; `settings` describe a null market.
 
-    The folder of a control is named after a digest of its settings, of the bytes of its files and of the code, so
-    another question never finds the answers of this one, nor a changed gate those of the old one.
+    The folder of a control is named after a digest of its settings, of the bytes of its files and of the code, so that
+    neither another question nor a changed gate finds the old answers.
     """
 
     settings: Settings
@@ -79,7 +79,7 @@ class NullRuns:
 
     @property
     def place(self) -> Path:
-        """Return the folder of this control."""
+        """The folder of this control."""
         market = self.settings.market
         named = [path for path in (market.panel, market.sectors) if path]
         for path in named:
@@ -89,7 +89,7 @@ class NullRuns:
         return self.folder / compute_digest([asked, files, digest_code()])[:12]
 
     def outcomes(self, seeds: int) -> Iterator[NullRun]:
-        """Yield the outcome of each seed, those that are known first to last; a seed that was cut short goes on.
+        """Yield the outcome of each seed in order; known ones are read, and an interrupted one continues.
 
         Raises
         ------
@@ -104,23 +104,23 @@ class NullRuns:
                 yield NullRun(**kept.answer(_name(seed), lambda seed=seed: asdict(self._run_seed(seed, place))))  # type: ignore[misc]
 
     def known(self, seeds: int) -> int:
-        """Count the seeds whose outcome is kept already."""
+        """Return the number of seeds whose outcome is stored."""
         kept = AnswerFolder(self.place)
         return sum(1 for seed in range(seeds) if kept.path(_name(seed)).is_file())
 
     def _run_seed(self, seed: int, place: Path) -> NullRun:
-        """Run one campaign, or go on with it; its workspace stays only if something was accepted, to be looked at."""
+        """Run or resume one campaign; its workspace is kept only if something was accepted, for inspection."""
         began = time.monotonic()
         workspace = place / _name(seed)
         settings = self.settings.model_copy(update={"seed": seed})
         found = self._judged(settings, workspace)
         if not found.accepted:
             shutil.rmtree(workspace, ignore_errors=True)
-        gc.collect()  # panels and engines of past seeds hang in cycles, which the collector alone finds too late
+        gc.collect()  # panels and engines of past seeds are in reference cycles, which are otherwise freed too late
         return NullRun(**{**asdict(found), "seconds": round(time.monotonic() - began, 1)})
 
     def _judged(self, settings: Settings, workspace: Path) -> NullRun:
-        """Search, then spend the trials that are left."""
+        """Run the search, then spend the remaining trials."""
         result = self._run_search(settings, workspace)
         results, level = result.results, settings.evidence.level
         if results.trials >= settings.budget.trials:
@@ -133,7 +133,7 @@ class NullRuns:
             return NullRun.of(settings.seed, evaluator)
 
     def _run_search(self, settings: Settings, workspace: Path) -> CampaignResult:
-        """Return what a campaign came to: started, gone on with, or found done."""
+        """Return the result of a campaign: started, resumed, or read if it is done."""
         with Ledger.open(workspace, clock=self.clock) as ledger:
             begun = ledger.runs()
         if begun:
@@ -142,7 +142,7 @@ class NullRuns:
 
 
 def make_synthetic_settings(base: Settings, days: int, names: int, budget: Budget) -> Settings:
-    """Return the settings of a campaign on a synthetic market with nothing in it."""
+    """Return the settings of a campaign on a null synthetic market."""
     synthetic = base.market.synthetic.model_copy(update={"nothing": True, "days": days, "names": names})
     told = {"panel": None, "sectors": None, "nulled": None, "synthetic": synthetic, "plants": PlantSettings(count=0)}
     return _make_control_settings(base, budget).on(base.market.model_copy(update=told))
@@ -154,7 +154,7 @@ def make_panel_settings(base: Settings, how: Nulling, budget: Budget) -> Setting
 
 
 def _make_control_settings(base: Settings, budget: Budget) -> Settings:
-    """Return settings in which the gate is asked as often as the budget allows, by the offline researcher."""
+    """Return settings with the offline researcher in which the gate is used as often as the budget allows."""
     changed = {
         "name": "control",
         "agents": base.agents.model_copy(update=OPEN_THRESHOLDS),

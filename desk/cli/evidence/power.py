@@ -1,4 +1,4 @@
-"""The command that says what a selection window could prove, before a trial is spent on it."""
+"""The command that reports the power of a selection window, before a trial is spent on it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def power(
 
 
 def forecast_power(place: DataOptions, trials: int, days: int | None) -> dict[str, Any]:
-    """Return what the window could prove after `trials` looks, and a table over other numbers of them."""
+    """Return the power of the window after `trials` tests, and a table over other numbers of tests."""
     from ....evaluation.checks import few_labels, outlook, published_scatter
     from ..evaluator import data_of, open_evaluator
 
@@ -102,7 +102,7 @@ def _print(told: Mapping[str, Any]) -> None:
 
 
 def _describe_basis(told: Mapping[str, Any]) -> list[str]:
-    """Say what the figures rest on."""
+    """Describe the basis of the figures."""
     window, scatter = told["selection"], told["scatter"]
     spent = told["trials_spent_here"]
     low, high = scatter["middle_half"]
@@ -110,8 +110,14 @@ def _describe_basis(told: Mapping[str, Any]) -> list[str]:
     measured = f"A day's RankIC scatters by {number(scatter['median'], 2)} on search, overlap counted in"
     asked, lost = count(told["asked_days"]), told["asked_days"] - told["days"]
     return [
-        f"Of {asked} days {count(told['days'])} are tested: what is bought on the last {lost} is sold after the window's end.",
+        (
+            f"Of {asked} days {count(told['days'])} are tested: "
+            f"what is bought on the last {lost} is sold after the window's end."
+        ),
         f"{where}; none was read, and {plural(spent, 'trial was', 'trials were')} spent on them in this workspace.",
-        f"{measured}, the median of {scatter['factors']} published factors (middle half {number(low, 2)} to {number(high, 2)}).",
+        (
+            f"{measured}, the median of {scatter['factors']} published factors "
+            f"(middle half {number(low, 2)} to {number(high, 2)})."
+        ),
         "What is proven grows with the scatter; after an acceptance the level doubles and the bar falls.",
     ]

@@ -1,4 +1,4 @@
-"""The command that opens a run's sealed days, once, and writes it down before the look."""
+"""The command that opens a run's sealed days, once, and records it before the test."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ RESUMED_NOTE = (
     "under the reason that was given then."
 )
 REPEATED_NOTE = (
-    "This run's sealed days were opened before, as no. {number}. Its result is shown again: nothing is counted, and the "
-    "reason given now is not kept."
+    "This run's sealed days were opened before, as no. {number}. Its result is shown again: "
+    "nothing is counted, and the reason given now is not kept."
 )
 
 
 @dataclass(frozen=True)
 class UnsealResult:
-    """What the sealed days said of a run; `note` tells whether this was a new opening, one gone on with, or none."""
+    """The result of a run on sealed days; `note` is set if it was not a new opening."""
 
     run: str
     exam: SealedExam
@@ -69,7 +69,7 @@ def open_seal(
 
 
 def open_sealed_days(name: str, place: Path, reason: str) -> UnsealResult:
-    """Return what the sealed days say of a run: the result that is kept, or that of an opening made now.
+    """Return a run's result on the sealed days: the stored one, or that of an opening made now.
 
     Raises
     ------
@@ -104,7 +104,7 @@ def _refuse_unfinished(row: Run) -> None:
 
 
 def _write_opening(ledger: Ledger, row: Run, accepted: list[str], reason: str) -> tuple[SealedExam, str]:
-    """Open the sealed days and write the result beside the run, whole; return it with what there is to tell."""
+    """Open the sealed days and write the result beside the run; return it with a note for the person."""
     from ....campaign import Settings
     from ....evaluation.closing import SealedExam, unseal
     from ....evidence.values import LazySandbox

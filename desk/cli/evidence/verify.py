@@ -1,4 +1,4 @@
-"""The command that runs recorded verdicts again: from the ledger alone, and with the panel where it is at hand."""
+"""The command that replays recorded verdicts: from the ledger alone, and with the panel if it is available."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ __all__ = ["verify"]
 
 EXIT_DIFFERS, EXIT_CANNOT_VERIFY = 1, 3
 RATIOS_NOTE = (
-    "Values, sheets and daily series were computed again from the panel. The ratios of originality and redundancy were not: "
+    "Values, sheets and daily series were computed again from the panel. "
+    "The ratios of originality and redundancy were not: "
     "they are taken as recorded, and only held against their thresholds again."
 )
 MAX_DIFFERENCES_SHOWN = 8
@@ -59,7 +60,7 @@ def verify(
 
 
 class _PanelFiles:
-    """Where the panel may be."""
+    """The given panel files, and whether to use the panel at all."""
 
     def __init__(self, panel: Path | None, sectors: Path | None, ledger_only: bool) -> None:
         self.panel, self.sectors, self.ledger_only = panel, sectors, ledger_only
@@ -101,7 +102,7 @@ def _verify_verdicts(archive: RunArchive, ids: Sequence[str], files: _PanelFiles
 def _replay_with_panel(
     archive: RunArchive, ids: Sequence[str], found: list[Replay], files: _PanelFiles
 ) -> tuple[list[Replay], str]:
-    """Return the replays with what the panel adds, or why it could not be opened."""
+    """Return the replays with the panel's values, or why the panel could not be opened."""
     from ....campaign import Settings
     from ....evaluation import PanelContext
     from ....evaluation.checks import replay_on_panel

@@ -1,4 +1,4 @@
-"""The commands on formulas: check, translate, explain, and list operators; how formulas are read and results printed."""
+"""The commands on formulas: check, translate, explain and list operators."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Formulas = Annotated[
 
 EXIT_REFUSED, EXIT_UNREADABLE = 1, 2
 UNTRANSLATABLE_STAGES = frozenset({"dialect", "causal"})
-"""Stages at which a formula that can be read is refused because the other language has nothing that means it."""
+"""Stages at which a readable formula is refused because the other language has no equivalent."""
 
 
 def check(
@@ -137,7 +137,7 @@ def operators(
 
 
 def _family(asked: str, known: Sequence[str]) -> str:
-    """Return the family that a person means: time-series, cross, ..."""
+    """Return the family that a person's word begins: time-series, cross, ..."""
     plain = asked.lower().replace("-", " ").replace("_", " ")
     for family in known:
         if family.replace("-", " ").startswith(plain) and plain:
@@ -153,7 +153,7 @@ class ReadableNames(TypedDict):
 
 
 def readable_names(fields: str | None, groups: str | None) -> ReadableNames:
-    """Return the columns and groupings that may be read: the standard ones and those that were named."""
+    """Return the columns and groupings that may be read: the standard ones and the given ones."""
     from ....factors.language import STANDARD_FIELDS, STANDARD_GROUPS
 
     return {
@@ -163,7 +163,7 @@ def readable_names(fields: str | None, groups: str | None) -> ReadableNames:
 
 
 def _split_names(names: str | None) -> list[str]:
-    """Return the names of a list with commas; only what a formula can name."""
+    """Return the names of a comma-separated list; refuse those that a formula cannot contain."""
     found = [name.strip() for name in (names or "").split(",") if name.strip()]
     for name in found:
         if not (name.isidentifier() and name.isascii()):
@@ -172,7 +172,7 @@ def _split_names(names: str | None) -> list[str]:
 
 
 def _mark_repeated(written: Sequence[WrittenFormula], found: Sequence[Facts]) -> None:
-    """Warn of formulas that are the same factor as one before."""
+    """Add a warning to formulas that are the same factor as an earlier one."""
     first: dict[str, WrittenFormula] = {}
     for each, facts in zip(written, found, strict=True):
         if not facts["ok"]:
@@ -184,14 +184,14 @@ def _mark_repeated(written: Sequence[WrittenFormula], found: Sequence[Facts]) ->
 
 
 def _mention_own_columns(found: Sequence[Facts]) -> None:
-    """Say how a column of one's own panel is named, where an unknown one is like none of ours."""
+    """Extend the hint of an unknown field that resembles none of ours: own columns are named with --fields."""
     for mistake in (each for facts in found for each in facts["errors"]):
         if mistake["message"].startswith("unknown field") and "Did you mean" not in mistake["hint"]:
             mistake["hint"] += " A column of your own panel is named with --fields."
 
 
 def _one_object(written: Sequence[WrittenFormula], found: Sequence[Facts], *, alone: bool) -> Facts:
-    """Return the facts of one formula as they are, those of several or of a file as a list with counts."""
+    """Return the facts of a single formula as they are, those of several or of a file as a list with counts."""
     if alone and len(found) == 1:
         return found[0]
     rows = [
@@ -203,7 +203,7 @@ def _one_object(written: Sequence[WrittenFormula], found: Sequence[Facts], *, al
 
 
 def _exit_by_stage(found: Sequence[Facts], refused: frozenset[str] = frozenset()) -> None:
-    """End with 2 where a formula cannot be read, and with 1 where all mistakes are of the stages that are `refused`."""
+    """Exit with 2 if a formula cannot be read, with 1 if all mistakes are of the stages in `refused`."""
     stages = {mistake["stage"] for facts in found if not facts["ok"] for mistake in facts["errors"]}
     if stages:
         raise typer.Exit(EXIT_REFUSED if stages <= refused else EXIT_UNREADABLE)
@@ -212,24 +212,24 @@ def _exit_by_stage(found: Sequence[Facts], refused: frozenset[str] = frozenset()
 NAMED_LINE = re.compile(r"\s*(\w[\w.#-]*)\s*(?::|=(?!=))\s*(?=\S)")
 """``alpha1: formula`` or ``alpha1 = formula``; ``close == open`` has no name."""
 NUMBERED_LINE = re.compile(r"\s*([0-9]+)[.)]?\s+(?=[A-Za-z_($])")
-"""``12 formula`` or ``12. formula``, where every line begins so; ``2 close`` alone is a mistake."""
+"""``12 formula`` or ``12. formula``, if every line begins so; ``2 close`` alone is a mistake."""
 COMMENT = re.compile(r"(?:^|\s)#.*")
 
 
 @dataclass(frozen=True)
 class WrittenFormula:
-    """One formula and where it stands.
+    """One formula and its place in the input.
 
     Attributes
     ----------
     text : str
         The formula.
     name : str
-        What its author calls it; empty where it has no name.
+        The author's name for it; empty if it has none.
     file : str
-        The file that it is from; empty for an argument.
+        Its file; empty for an argument.
     line : int
-        The line of the file, or which argument it is, from 1.
+        The line of the file, or the number of the argument, from 1.
     offset : int
         Columns of the line before it.
     """
@@ -241,7 +241,7 @@ class WrittenFormula:
     offset: int = 0
 
     def place(self, at: int | None = None) -> str:
-        """Return the place of the formula, or of a column of it, as editors read it: ``file:line:column``."""
+        """Return the place of the formula, or of a column in it, as editors read it: ``file:line:column``."""
         start = f"{self.file}:{self.line}" if self.file else f"formula {self.line}"
         if at is None:
             return start
@@ -254,9 +254,9 @@ def collect_formulas(texts: Sequence[str], file: str | None) -> list[WrittenForm
     Raises
     ------
     DeskError
-        Where there are none, or the file is not text.
+        There are none, or the file is not text.
     OSError
-        Where the file cannot be read.
+        The file cannot be read.
     """
     found = [WrittenFormula(read_formula_source(text), line=number) for number, text in enumerate(texts, start=1)]
     if file is not None:
@@ -294,7 +294,7 @@ Rows = Sequence[tuple[str, str]]
 
 
 def print_checks(written: Sequence[WrittenFormula], found: Sequence[Facts]) -> None:
-    """Print one formula with its facts, or of several what is wrong or doubtful and a line that counts."""
+    """Print one formula with its facts, or for several the mistakes and warnings with a total."""
     console = stdout_console()
     if len(found) == 1 and found[0]["ok"]:
         _print_rows(console, found[0]["text"], _check_rows(found[0]))
@@ -308,7 +308,7 @@ def print_checks(written: Sequence[WrittenFormula], found: Sequence[Facts]) -> N
 
 
 def print_translations(written: Sequence[WrittenFormula], found: Sequence[Facts]) -> None:
-    """Print what can be read again: formulas with their names; notes and refusals go to standard error, or into comments."""
+    """Print translations that can be read again; notes and refusals go to standard error, or into comments."""
     console = stderr_console()
     commented = len(found) > 1 or bool(written[0].file)
     for each, facts in zip(written, found, strict=True):
@@ -327,7 +327,7 @@ def print_translations(written: Sequence[WrittenFormula], found: Sequence[Facts]
 
 
 def print_explanation(facts: Facts) -> None:
-    """Print a formula on a card."""
+    """Print the explanation of a formula."""
     console = stdout_console()
     rows = [("", facts["explained"])]
     if facts["alphaloom"] != facts["text"] and "amounts_to" not in facts:
@@ -347,7 +347,7 @@ def print_explanation(facts: Facts) -> None:
 
 
 def print_operators(families: Mapping[str, Sequence[Facts]]) -> None:
-    """Print signature and meaning of operators, by family, and how many there are."""
+    """Print signature and meaning of operators, by family, and their number."""
     console = stdout_console()
     for family, members in families.items():
         _print_rows(console, family, [(each["signature"], each["meaning"]) for each in members])
@@ -357,7 +357,7 @@ def print_operators(families: Mapping[str, Sequence[Facts]]) -> None:
 
 
 def print_operator(facts: Facts) -> None:
-    """Print the whole documentation of an operator."""
+    """Print the full documentation of an operator."""
     arguments = [
         (each["name"], each["takes"] + (f"; {each['default']} by default" if each["default"] else ""))
         for each in facts["arguments"]
@@ -384,7 +384,7 @@ def _spelling(each: Facts) -> str:
 
 
 def _column(title: str, pairs: Rows) -> list[tuple[str, str]]:
-    """Return rows under one title, names and what is said of each."""
+    """Return rows under one title: names with their descriptions."""
     return [(title if place == 0 else "", f"{name}: {said}") for place, (name, said) in enumerate(pairs)]
 
 
@@ -419,7 +419,7 @@ def _summary(found: Sequence[Facts], verb: str = "can be used") -> str:
 
 
 def _print_mistakes(console: Console, each: WrittenFormula, facts: Facts) -> None:
-    """Print every mistake of a formula: where, what, a caret, and how to mend it."""
+    """Print every mistake of a formula: its place, the message, a caret, and the hint."""
     from ....factors import ParseError
 
     for mistake in facts["errors"]:
@@ -446,7 +446,7 @@ def _print_rows(console: Console, title: str, rows: Rows) -> None:
 
 
 def _print_line(console: Console, *parts: tuple[str, str]) -> None:
-    """Print a line that is never folded."""
+    """Print a line that is never wrapped."""
     from rich.text import Text
 
     console.print(Text.assemble(*parts), soft_wrap=True)

@@ -1,4 +1,4 @@
-"""The command that scores one factor, and the table of what stress does to it."""
+"""The command that scores one factor, and the table of its stress tests."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["STRESS_GROUP_TITLES", "app", "print_stress", "score"]
 
 DATA_CODE, SUSPECTED_MARK = "data", " suspected: "
-"""The code of a warning that is about the panel, whatever the factor."""
+"""The code of a warning about the panel, and the mark in its message."""
 app = typer.Typer(no_args_is_help=True, help="Work on factors.")
 
 
@@ -94,7 +94,7 @@ def _print_sheet(record: Mapping[str, Any]) -> None:
 
 
 def _print_warnings(warnings: Sequence[Note]) -> None:
-    """Print the warnings about the factor, then those about the data, each in one line."""
+    """Print the warnings about the factor, then those about the data, one line each."""
     from rich.text import Text
 
     console = stdout_console()
@@ -111,7 +111,7 @@ def _print_warnings(warnings: Sequence[Note]) -> None:
 
 
 def _shorten_warning(message: str) -> str:
-    """Return what was seen, in one line, without the places, the reasons and the remedy of a suspicion."""
+    """Return a suspicion in one line, without places, reasons and remedy."""
     if SUSPECTED_MARK not in message:
         return message
     trap, _, rest = message.partition(SUSPECTED_MARK)
@@ -161,7 +161,7 @@ STRESS_STYLES = {"breaks": "bold red", "weakens": "yellow", "unclear": "yellow",
 
 
 def print_stress(stress: FactorStress, rule: str) -> None:
-    """Print where one factor breaks: the sentence, the table, and the rule of what breaking means."""
+    """Print one factor's stress tests: the sentence, the table, and the rule."""
     from rich.text import Text
 
     console = stdout_console()
@@ -177,7 +177,7 @@ def print_stress(stress: FactorStress, rule: str) -> None:
 
 
 def _describe_untested(stress: FactorStress) -> str:
-    """Say in one line why no table follows: a share of an insignificant figure means nothing."""
+    """Explain in one line why there is no table: a share of an insignificant figure means nothing."""
     figures = f"RankIC {number(stress.clean.rank_ic, 4, sign=True)}, t {number(stress.clean.t, 1, sign=True)}"
     amount = plural(len(stress.scenarios), "stress", "stresses")
     return f"{amount} left untested, nothing to break ({figures}); --json has their figures."
@@ -210,12 +210,12 @@ def _table(scenarios: Sequence[StressScenario]) -> Table:
 
 
 def _name(scenario: StressScenario) -> str:
-    """Return the stress in words, a historical one with its days."""
+    """Return the stress in words; a historical one with its days."""
     return f"{scenario.words}, {scenario.first} to {scenario.last}" if scenario.first else scenario.words
 
 
 def _figures(scenario: StressScenario) -> list[str]:
-    """Return the cells of a line; what a stress does not touch is empty."""
+    """Return the cells of a line; a figure that the stress does not affect is empty."""
     cells = []
     for figure, digits in ((scenario.rank_ic, 4), (scenario.net_sharpe, 2)):
         if figure is None:

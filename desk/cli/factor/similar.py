@@ -1,4 +1,4 @@
-"""The command that finds the known formulas which a formula is most like."""
+"""The command that finds the known formulas most similar to one."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def similar(
 
 
 def _print_mistakes(expression: str, facts: Facts, *, as_json: bool) -> None:
-    """Say what is wrong as `factor check` says it."""
+    """Print the mistakes in the form of `factor check`."""
     from .formulas import print_checks
 
     if as_json:
@@ -80,7 +80,7 @@ def _nearest(mine: Expression, library: Path | None, top: int, names: ReadableNa
 
 
 def _load_indexes(library: Path | None, names: ReadableNames) -> Sequence[InvertedIndex]:
-    """Return the formulas of a file, or of a workspace's library."""
+    """Return the index of a file's formulas, or those of a workspace's library."""
     if library is not None and library.is_file():
         return [_index_file(library, names)]
     from ....ledger.database import has_record
@@ -103,7 +103,7 @@ def _index_file(file: Path, names: ReadableNames) -> InvertedIndex:
 
 
 def _parse_formula(written: WrittenFormula, names: ReadableNames) -> Expression:
-    """Read one formula of a file, or say where it cannot be read."""
+    """Parse one formula of a file; the error names its place."""
     from ....factors import ParseError, parse
 
     try:
@@ -129,7 +129,7 @@ def _index_workspace(folder: Path, names: ReadableNames) -> Sequence[InvertedInd
 
 
 def _row(mine: Expression, found: Likeness) -> Facts:
-    """Return what is told of a formula that is alike."""
+    """Return the row of a similar formula."""
     known = found.known
     return {
         "id": known.name,
@@ -142,7 +142,7 @@ def _row(mine: Expression, found: Likeness) -> Facts:
 
 
 def _reasons(mine: Expression, found: Likeness) -> Iterator[str]:
-    """Yield in words how much is shared, and which numbers are only near."""
+    """Yield in words how much is shared, and which numbers are close."""
     from ....factors.similarity import draw_outline
 
     part, own, other = found.part, draw_outline(mine.core).size, found.known.size

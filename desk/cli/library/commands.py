@@ -1,4 +1,4 @@
-"""The commands on the library: what is in it, how it does on new days, and what a person may do to it."""
+"""The commands on the library: its factors, their results on new days, and changes by hand."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ FactorName = Annotated[
 
 @contextmanager
 def _open_library(workspace: Path | None, *, make: bool = False) -> Iterator[Ledger]:
-    """Open the ledger of a workspace; asking makes none."""
+    """Open the ledger of a workspace; a missing one is created only with `make`."""
     from ....ledger import Ledger, WorkspaceError
     from ....ledger.database import has_record
 
@@ -66,7 +66,7 @@ def _today() -> str:
 
 
 def _rules(campaign: Path | None) -> LibrarySettings:
-    """Return the rules of a campaign file, or the default ones."""
+    """Return the library rules of a campaign file, or the default ones."""
     from ....evidence import LibrarySettings
 
     if campaign is None:
@@ -174,8 +174,8 @@ def watch(
 ) -> None:
     """Score live factors and the watchlist on the days that came after the panel on which each was judged.
 
-    Sealed days are never read. Statuses change at the ends of quarters of 63 scored days: a factor is flagged as decaying,
-    retired, or proven, by the rules of the campaign file (evidence.library).
+    Sealed days are never read. Statuses change at the ends of quarters of 63 scored days: a factor is flagged as
+    decaying, retired, or proven, by the rules of the campaign file (evidence.library).
     """
     if panel is None and campaign is None:
         raise typer.BadParameter("--panel: name the file with the new days, or a --campaign that names one")
@@ -296,7 +296,7 @@ def import_(
     """
     from ....library import import_library, read_library_file
 
-    read_library_file(file)  # a file that is refused makes no workspace
+    read_library_file(file)  # first, so that a refused file creates no workspace
     with _open_library(workspace, make=True) as ledger:
         told: dict[str, Any] = import_library(ledger, file, _today())
     if as_json:

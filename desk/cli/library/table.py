@@ -1,4 +1,4 @@
-"""How factors of the library stand, as tables and small bars."""
+"""The state of library factors as tables and small bars."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BAR_CELLS = 12
 
 
 def print_conditions(rows: Sequence[Facts]) -> None:
-    """Print one row for each factor, and how many stand where."""
+    """Print one row for each factor, and the number of factors by status."""
     from rich.text import Text
 
     console = stdout_console()
@@ -75,7 +75,7 @@ def _table(rows: Sequence[Facts]) -> Table:
 
 
 def _origin(row: Facts) -> str:
-    """Say what was proven, and where."""
+    """Describe what was proven, and where."""
     trial = f", trial {row['trial']}" if row["trial"] else ""
     if row["run"]:
         return f"{ORIGIN_WORDS[row['origin']]} {row['run']}{trial}"
@@ -83,12 +83,12 @@ def _origin(row: Facts) -> str:
 
 
 def _describe_direction(row: Facts) -> str:
-    """Return what a reader of the formula must know: that its low values are bought."""
+    """Return a remark if the factor is held with the opposite sign."""
     return "held the other way round; " if row["sign"] == -1 else ""
 
 
 def _evidence(row: Facts) -> str:
-    """Return the statistic that decides what becomes of a factor."""
+    """Return the statistic that decides on a factor's status."""
     if row["status"] == "watchlist":
         if row["e_value"] is None:
             return "no whole quarter yet" if row["terms_known"] else DASH
@@ -101,12 +101,12 @@ def _evidence(row: Facts) -> str:
 
 
 def _format_e_value(value: float | None) -> str:
-    """Return an e-value: three digits, and whole from 100 on."""
+    """Return an e-value with three digits; a whole number from 100 on."""
     return count(value) if value is not None and value >= 100 else any_value(value)
 
 
 def print_condition(row: Facts) -> None:
-    """Print everything that is known of a factor."""
+    """Print everything that is known about a factor."""
     from rich.table import Table
     from rich.text import Text
 
@@ -127,6 +127,7 @@ def print_condition(row: Facts) -> None:
 def _facts(row: Facts) -> list[tuple[str, str]]:
     search, terms = row["search"] or {}, row["terms"] or {}
     held = {1: "as written", -1: "the other way round"}.get(row["sign"], DASH)
+    rank_ic = number(row["rank_ic_since"], 4, sign=True)
     found = [
         ("id", str(row["id"])),
         ("status", str(row["status"])),
@@ -135,10 +136,11 @@ def _facts(row: Facts) -> list[tuple[str, str]]:
         *((word, str(row[key])) for key, word in SUCCESSION_WORDS if row[key]),
         ("held", held),
         ("scored", f"{terms['horizon_days']}-day {terms['returns']} returns" if terms else DASH),
-        ("RankIC on search, as written", f"{number(search.get('rank_ic'), 4, sign=True)}, t {number(search.get('t'), 2, sign=True)}"),
+        ("RankIC on search, as written",
+         f"{number(search.get('rank_ic'), 4, sign=True)}, t {number(search.get('t'), 2, sign=True)}"),
         ("RankIC on selection", number(row["selection_rank_ic"], 4, sign=True)),
         ("judged up to", str(row["judged_to"] or DASH)),
-        ("RankIC since", f"{number(row['rank_ic_since'], 4, sign=True)}, t {number(row['t_since'], 2, sign=True)}, {plural(row['days'], 'day')}"),
+        ("RankIC since", f"{rank_ic}, t {number(row['t_since'], 2, sign=True)}, {plural(row['days'], 'day')}"),
         ("last day scored", str(row["last_day"] or DASH)),
         ("evidence", _evidence(row)),
     ]  # fmt: skip
@@ -188,7 +190,7 @@ def _dim(text: object) -> Text:
 
 
 def print_watch(told: Facts) -> None:
-    """Print how the factors stand after a look at a panel, what changed, and what could not be told."""
+    """Print the factors after a watch of new days: their state, changes, and what could not be scored."""
     from rich.text import Text
 
     console, rows = stdout_console(), told["factors"]
@@ -206,10 +208,16 @@ def print_watch(told: Facts) -> None:
         if row["lacking"]:
             console.print(Text(f"{short_id(row['id'])}: not scored: {row['lacking']}", "yellow"), soft_wrap=True)
         if row["left_out"] and row["new_days"]:
-            said = f"{row['left_out']}: if who is left was chosen knowing these days, a list of survivors too, they prove nothing"
+            said = (
+                f"{row['left_out']}: if who is left was chosen knowing these days, a list of survivors too, "
+                "they prove nothing"
+            )
             console.print(Text(f"{short_id(row['id'])}: {said}", "yellow"), soft_wrap=True)
         if row["unlike_days"]:
-            said = f"the panel tells other values of {plural(row['unlike_days'], 'day')} that were seen; what was seen stays"
+            said = (
+                f"the panel tells other values of {plural(row['unlike_days'], 'day')} that were seen; "
+                "what was seen stays"
+            )
             console.print(Text(f"{short_id(row['id'])}: {said}", "yellow"), soft_wrap=True)
     if any(row["status"] == "decaying" for row in rows):
         said = "The next campaign on this workspace is told what decays, and may propose a successor."

@@ -1,4 +1,4 @@
-"""One look of the library at a panel, and what is told of it."""
+"""One watch of the library on a panel, and its results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["watch_library"]
 
 
 def watch_library(ledger: Ledger, place: DataOptions, revised: str) -> dict[str, Any]:
-    """Watch the library on a panel and return each factor's condition, how many days were new, and what changed."""
+    """Watch the library on a panel; return each factor's condition, the number of new days, and the changes."""
     settings = settings_at(place)
     panel, dataset = settings.market.open(settings.seed)
     with LazySandbox(settings.sandbox) as jail:

@@ -1,4 +1,4 @@
-"""The commands on models: what they cost, and their servers: plan a launch that fits a device, describe it, run it."""
+"""The commands on models: their costs, and their servers: plan a launch that fits a device, describe it, run it."""
 
 from __future__ import annotations
 
@@ -150,8 +150,8 @@ def serve(
 ) -> None:
     """Start vLLM as planned, say when it answers, and end it with everything it started on Ctrl-C or SIGTERM.
 
-    When it dies, or is not well in time, the last lines of its log are told (3). A key that clients must send is taken from
-    VLLM_API_KEY of the environment.
+    When it dies, or is not well in time, the last lines of its log are told (3). A key that clients must send is taken
+    from VLLM_API_KEY of the environment.
     """
     import os
 
@@ -179,7 +179,7 @@ def serve(
 
 
 def _memory(gpu: str, said: float | None) -> float | None:
-    """Return the memory of a CPU: as said, or this machine's."""
+    """Return the memory of a CPU: the given one, or this machine's."""
     if said is not None or gpu.lower() != "cpu":
         return said
     from ..machine import memory_gb
@@ -207,7 +207,7 @@ def _command(planned: ServingPlan, vllm: str | None, **more: Any) -> str:
 
 
 def _starter(vllm: str | None) -> list[str]:
-    """Return the words that start vLLM, or say that it is not there."""
+    """Return the command that starts vLLM, or refuse if it is not installed."""
     import shlex
     import sys
     from importlib.util import find_spec
@@ -219,7 +219,8 @@ def _starter(vllm: str | None) -> list[str]:
 
         raise ServingError(
             "vLLM is not installed beside this program", code="no_server", exit_code=3, field="--vllm",
-            hint="Install it in an environment of its own, then: --vllm '/path/to/python -m vllm.entrypoints.openai.api_server'",
+            hint="Install it in an environment of its own, then: "
+            "--vllm '/path/to/python -m vllm.entrypoints.openai.api_server'",
         )  # fmt: skip
     return [sys.executable, "-m", "vllm.entrypoints.openai.api_server"]
 
@@ -258,7 +259,7 @@ def _print_plan(planned: ServingPlan, request: Request) -> None:
 
 
 def _weights(planned: ServingPlan) -> str:
-    """Say where the weights must lie before the server is started."""
+    """Describe where the weights must be before the server starts."""
     sources = [str(planned.flags["model"]), *([planned.model.draft] if planned.model.draft else [])]
     named = [f"hf download {source}" for source in sources if not source.startswith("/")]
     if not named:

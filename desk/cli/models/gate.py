@@ -1,4 +1,4 @@
-"""The command that lets people and processes share one endpoint in fair turn: a gateway in front of it."""
+"""The command that lets several tenants share one model endpoint in fair turn: a gateway in front of it."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 __all__ = ["gate"]
 
 DEFAULT_SERVER = "http://127.0.0.1:8000"
-"""Where `alphaloom models serve` has a server unless it is told otherwise."""
+"""Default address of a server of `alphaloom models serve`."""
 ASK_SCOPE, OPERATE_SCOPE = "model:ask", "model:operate"
 DESCRIPTORS_PER_CONNECTION = 2
-"""What a connection takes: its own, and one to the server."""
+"""File descriptors of a connection: its own, and one to the server."""
 
 
 def gate(
@@ -56,12 +56,12 @@ def gate(
 ) -> None:
     """Stand in front of an OpenAI-compatible server: each bearer token is a tenant, and who was served least goes first.
 
-    A call is passed on as it is once it has one of the server's places. Tokens need the scope model:ask; those that name
-    the same --tenant share one turn. 401: no such token; 403: it may not ask models; 413: one call is more than a minute's
-    quota; 429: its queue is full, or its quota is reached and it does not wait (over: refuse; by default a call waits for
-    its quota, up to a minute); 503: the server is away. SIGTERM or Ctrl-C ends it: calls that hold a place have
-    --grace seconds, those that wait are refused. It speaks plain HTTP, on this machine only unless --listen names another
-    host: let a proxy in front of it speak TLS.
+    A call is passed on as it is once it has one of the server's places. Tokens need the scope model:ask; those that
+    name the same --tenant share one turn. 401: no such token; 403: it may not ask models; 413: one call is more than a
+    minute's quota; 429: its queue is full, or its quota is reached and it does not wait (over: refuse; by default a
+    call waits for its quota, up to a minute); 503: the server is away. SIGTERM or Ctrl-C ends it: calls that hold a
+    place have --grace seconds, those that wait are refused. It speaks plain HTTP, on this machine only unless --listen
+    names another host: let a proxy in front of it speak TLS.
     """
     from ....ledger import read_settings
     from ....serving.gateway import GatewaySettings
@@ -73,7 +73,7 @@ def gate(
 
 
 def _resolve_endpoint(endpoint: str, server: str) -> tuple[ServingPlan | None, str]:
-    """Return the plan, if one was named, and the address of the server."""
+    """Return the plan, if one was given, and the address of the server."""
     from ....serving import read_plan
 
     if re.match(r"https?://", endpoint):
@@ -117,8 +117,8 @@ def _run(
     with open_listener(host, port, "--listen") as there, quiet_signals() as came:
         host, port = there.getsockname()[:2]
         told(
-            f"http://{format_host(host)}:{port}/v1 passes calls on to {behind[0]}: {fairness.places} places, a token out counts "
-            f"{fairness.output_weight / fairness.input_weight:g} times one in. Ctrl-C ends it."
+            f"http://{format_host(host)}:{port}/v1 passes calls on to {behind[0]}: {fairness.places} places, "
+            f"a token out counts {fairness.output_weight / fairness.input_weight:g} times one in. Ctrl-C ends it."
         )
         turns = FairScheduler(fairness, clock=time.monotonic)
         gateway = Gateway(
@@ -135,7 +135,7 @@ def _run(
 
 
 def _unnamed_tenants(auth: Path, settings: GatewaySettings) -> list[str]:
-    """Return the tenants that no token names, which a slip of the pen makes."""
+    """Return the tenants in the settings that no token names, probably misspelt."""
     from ....mcp_servers.access import list_tokens
 
     named = {entry.tenant or entry.id for entry in list_tokens(auth) if entry.revoked is None}
@@ -143,7 +143,7 @@ def _unnamed_tenants(auth: Path, settings: GatewaySettings) -> list[str]:
 
 
 def _make_tenant_lookup(tokens: Tokens) -> Callable[[str], str]:
-    """Return what says whose call it is by its token."""
+    """Return a function from a token to its tenant."""
     from ....mcp_servers import TokenRefused
     from ....serving import GatewayError
 
@@ -169,7 +169,7 @@ def _make_tenant_lookup(tokens: Tokens) -> Callable[[str], str]:
 
 
 def _make_operator_check(tokens: Tokens) -> Callable[[str], bool]:
-    """Return what says whether a token is the operator's."""
+    """Return a function that checks whether a token is the operator's."""
     from ....mcp_servers import TokenRefused
 
     def operates(bearer: str) -> bool:

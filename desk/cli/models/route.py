@@ -26,20 +26,21 @@ TOO_LONG_MESSAGE = f"has more than {MAX_PROMPT_CHARS:,} characters"
 LINE_KEYS, MAX_KEY_CHARS = frozenset({"prompt", "role"}), 40
 LINE_EXAMPLE = '{"prompt": "...", "role": "factor"}; role may be left away'
 MIN_SURE_SHARE = 0.8
-"""Share of its own examples from which on nothing is said of an intent of the user's."""
+"""Share of recognised examples from which there is no warning about a user's own intent."""
 
 RouterFile = Annotated[
     Path | None,
     typer.Option(
         "--router",
         metavar="FILE",
-        help="Models and policies: a router.yaml or a campaign file; router.yaml where it is there, else what is found here.",
+        help="Models and policies: a router.yaml or a campaign file; "
+        "router.yaml where it is there, else what is found here.",
     ),
 ]
 
 
 class _PromptLine(NamedTuple):
-    """One prompt to decide on, and who asks."""
+    """One prompt to decide on, and the role that asks."""
 
     prompt: str
     role: str | None
@@ -66,8 +67,9 @@ def route(
 ) -> None:
     """Say which model would answer a prompt: what it wants, how hard it is, which tier and model, what that costs, and why.
 
-    The text is read on this machine, without a network and in under a millisecond; nothing is sent to any model. Who asks says
-    more than the text: give --role where a program knows it. A prompt that may be hard goes to the frontier tier.
+    The text is read on this machine, without a network and in under a millisecond; nothing is sent to any model. Who
+    asks says more than the text: give --role where a program knows it. A prompt that may be hard goes to the frontier
+    tier.
     """
     if (prompt is None) == (file is None):
         raise typer.BadParameter("give one prompt, - to read standard input, or --file with many", param_hint="PROMPT")
@@ -100,7 +102,7 @@ def _decide_route(decider: Decider, line: _PromptLine, confidential: bool) -> Ro
 
 
 def _print_weak_intents(decider: Decider) -> None:
-    """Say which intents of the user's own are hard to recognise by their examples."""
+    """Warn of the user's own intents that are hard to recognise by their examples."""
     from ....router.classifier import OwnClassifier
 
     if not isinstance(decider.classifier, OwnClassifier):
@@ -109,7 +111,8 @@ def _print_weak_intents(decider: Decider) -> None:
     for name, share in zip(taught.names, taught.recalled, strict=True):
         if share < MIN_SURE_SHARE:
             stderr_console().print(
-                f"{name}: {share:.0%} of its examples are recognised when each is left out. More of them, in other words, help; "
+                f"{name}: {share:.0%} of its examples are recognised when each is left out. "
+                "More of them, in other words, help; "
                 "so does routing.embedding, or a role that says it (routing.roles)."
             )
 
@@ -151,7 +154,7 @@ def _text(prompt: str) -> str:
 def _standard_input() -> str:
     try:
         text = sys.stdin.read(MAX_PROMPT_CHARS + 1)
-        text.encode()  # where the locale reads bytes that are no text as halves of characters
+        text.encode()  # fails if the locale has read invalid bytes as surrogates
     except UnicodeError:
         text = "\0"
     if "\0" in text:
@@ -160,7 +163,7 @@ def _standard_input() -> str:
 
 
 def _lines(path: Path, role: str | None) -> Iterator[_PromptLine]:
-    """Yield the prompts of a file; what is wrong with a line is told with its number before any is answered."""
+    """Yield the prompts of a file; an invalid line is refused with its number before any is answered."""
     from ....ledger.files import read_given_text
     from ...errors import DeskError
 
@@ -194,7 +197,8 @@ def _line(line: str, number: int, role: str | None) -> _PromptLine:
     if misspelt := _find_misspelt_key(told):
         raise DeskError(
             f"line {number} has the key {misspelt[0]!r}; did you mean {misspelt[1]}?", field=f"line {number}",
-            got=misspelt[0], allowed=LINE_EXAMPLE, hint="Mend the key. Keys that are like neither are left alone.", code="prompts",
+            got=misspelt[0], allowed=LINE_EXAMPLE,
+            hint="Mend the key. Keys that are like neither are left alone.", code="prompts",
         )  # fmt: skip
     if len(prompt) > MAX_PROMPT_CHARS:
         raise DeskError(
@@ -207,7 +211,7 @@ def _line(line: str, number: int, role: str | None) -> _PromptLine:
 
 
 def _find_misspelt_key(told: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Return a key that is nearly one of ours and the one that is meant; a line may bear labels of the user's own."""
+    """Return a key close to one of ours, and that one; other keys are the user's own labels."""
     for key in told.keys() - LINE_KEYS:
         if close := difflib.get_close_matches(key[:MAX_KEY_CHARS].lower(), LINE_KEYS - told.keys(), n=1):
             return key[:MAX_KEY_CHARS], close[0]
@@ -236,7 +240,7 @@ def _print(decision: RoutingDecision, config: RouterConfig) -> None:
 
 
 def _describe_missing_key(config: RouterConfig, name: str) -> str:
-    """Say that a model cannot answer for want of its key, as far as the environment tells: nothing is asked."""
+    """Return a remark if a model lacks its key, by the environment alone: no call is made."""
     import os
 
     from ....router.endpoints import PROVIDER_KEYS

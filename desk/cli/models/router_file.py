@@ -1,4 +1,4 @@
-"""The file that names models: router.yaml, or a campaign file whose section `models` says the same."""
+"""The file that names models: router.yaml, or a campaign file with a section `models`."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ ROUTER_FILE_HINT = (
 
 
 class NamedModels(NamedTuple):
-    """What a file says of models, and whether it is a campaign's."""
+    """The models of a file, and whether it is a campaign's."""
 
     config: RouterConfig
     of_campaign: bool
 
 
 def read_models(path: Path) -> NamedModels:
-    """Read a router.yaml, or the section `models` of a campaign file; paths in it start from its folder."""
+    """Read a router.yaml, or the section `models` of a campaign file; relative paths start from its folder."""
     if not path.exists():
         raise SettingsError(f"no file {path}", field=str(path), hint=ROUTER_FILE_HINT)
     from ....ledger import read_settings
@@ -44,7 +44,10 @@ def read_models(path: Path) -> NamedModels:
 
 
 def _is_campaign(held: Any) -> bool:
-    """Tell a campaign file, also one with mistakes, by where its models stand, or by sections that no router.yaml has."""
+    """Return whether a file is a campaign file, even one with mistakes.
+
+    The signs are the place of its models, or sections that no router.yaml has.
+    """
     if not isinstance(held, Mapping):
         return False
     models = held.get("models")
@@ -60,7 +63,7 @@ def _is_campaign(held: Any) -> bool:
 
 
 def find_unknown_words(config: RouterConfig, roles: Collection[str | None] = ()) -> Iterator[str]:
-    """Yield a sentence for each word that nobody has heard of: programs may use words of their own, a person may have mistyped."""
+    """Yield a sentence for each unknown intent or role: programs may declare their own, a person may have mistyped."""
     from ....router.classifier import INTENTS
     from ....router.policy import CALL_INTENTS, ROLE_INTENTS
 

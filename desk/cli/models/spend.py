@@ -1,4 +1,4 @@
-"""The command that says what model calls took: of a run, of a day, of a tenant, beside what one tier alone would have cost."""
+"""The command that reports the cost of model calls: of a run, a day or a tenant."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TIERS: tuple[Tier, ...] = ("local", "frontier")
 
 @dataclass
 class _SpendRecords:
-    """The calls that are looked at, and what the record holds about their runs."""
+    """The calls of a report, and the records of their runs."""
 
     ledger: Ledger
     calls: list[ModelCall]
@@ -42,14 +42,14 @@ class _SpendRecords:
         return [run for run in self.ledger.runs() if run.id in names]
 
     def config(self, run: str) -> RouterConfig | None:
-        """Return the models that a run was begun with; None where it was no campaign."""
+        """Return the models that a run began with; None if it was not a campaign."""
         if run not in self._configs:
             kept = (self.ledger.run(run).config.get("settings") or {}).get("models")
             self._configs[run] = _read(kept) if kept else None
         return self._configs[run]
 
     def decision(self, call: ModelCall) -> dict[str, Any] | None:
-        """Return why a call went where it did; None for one of before this was kept."""
+        """Return the routing decision of a call; None for calls of versions that did not record it."""
         from ....router.calls import ROUTE_EVENT
 
         if call.run not in self._decisions:
@@ -70,9 +70,9 @@ def spend(
 ) -> None:
     """Say what model calls took, by role, intent, model and tenant, and for each accepted factor.
 
-    Give RUN, --day, --tenant, or several: then calls that are all of it. Beside it stands what the same tokens would have cost
-    at the first model of each tier that the run names: an estimate, since another model would have said something else. Replies
-    that another run had paid for are priced, and told apart.
+    Give RUN, --day, --tenant, or several: then calls that are all of it. Beside it stands what the same tokens would
+    have cost at the first model of each tier that the run names: an estimate, since another model would have said
+    something else. Replies that another run had paid for are priced, and told apart.
     """
     if run is None and day is None and tenant is None:
         raise typer.BadParameter("give a run, --day or --tenant", param_hint="RUN")
@@ -88,7 +88,7 @@ def spend(
 
 
 def statement(ledger: Ledger, name: str | None, day: str, tenant: str | None) -> dict[str, Any]:
-    """Return what the calls of a run, of a UTC day, of a tenant, or of all three at once took."""
+    """Return the cost of the calls of a run, of a UTC day, of a tenant, or of all three together."""
     run = ledger.run(name).id if name is not None else None
     if day or tenant is not None:
         calls = [call for call in ledger.holds.calls(day, tenant) if run is None or call.run == run]
@@ -99,9 +99,11 @@ def statement(ledger: Ledger, name: str | None, day: str, tenant: str | None) ->
     whole = _bill(calls)
     return {
         "run": run, "day": day or None, "tenant": tenant, **whole,
-        "paid_usd": math.fsum(call.cost_usd for call in calls if call.attempts), "reused": sum(not call.attempts for call in calls),
+        "paid_usd": math.fsum(call.cost_usd for call in calls if call.attempts),
+        "reused": sum(not call.attempts for call in calls),
         **{f"by_{part}": _bill_by(calls, part) for part in PARTS},
-        "accepted": accepted, "per_accepted": {each: value / accepted for each, value in whole.items()} if accepted else None,
+        "accepted": accepted,
+        "per_accepted": {name: value / accepted for name, value in whole.items()} if accepted else None,
         "escalations": _escalations(books), "always": {tier: _price_at_tier(books, tier) for tier in TIERS},
         "held": _sum_reserved(ledger, run, tenant), "killed": _sum_killed(ledger, run, day, tenant),
     }  # fmt: skip
@@ -114,14 +116,17 @@ def _bill(calls: Iterable[ModelCall]) -> dict[str, Any]:
 
 
 def _bill_by(calls: list[ModelCall], part: str) -> dict[str, dict[str, Any]]:
-    """Return one bill for each word, the dearest first."""
+    """Return one bill for each value of `part`, the most expensive first."""
     words = sorted({str(getattr(call, part)) for call in calls})
     bills = {word: _bill(call for call in calls if getattr(call, part) == word) for word in words}
     return dict(sorted(bills.items(), key=lambda each: (-each[1]["usd"], each[0])))
 
 
 def _count_accepted(books: _SpendRecords) -> int:
-    """Count the factors that the runs accepted; of a day those of that day, of a tenant those of the runs that asked for it."""
+    """Return the number of factors that the runs accepted.
+
+    For a day it counts those accepted on that day; for a tenant, those of all runs with its calls.
+    """
     from ....evaluation import Reviews
     from ....ledger import utc_day
 
@@ -134,7 +139,7 @@ def _count_accepted(books: _SpendRecords) -> int:
 
 
 def _escalations(books: _SpendRecords) -> dict[str, int]:
-    """Count the calls that went up: by their prompt, or since the local tier had failed; and those of which nothing is kept."""
+    """Count the calls that escalated by their prompt, those that did so after a local failure, and the unknown."""
     told = {"by_prompt": 0, "by_failure": 0, "unknown": 0}
     for call in books.calls:
         decision = books.decision(call)
@@ -150,12 +155,12 @@ def _escalations(books: _SpendRecords) -> dict[str, int]:
 
 
 def _has_local_tier(config: RouterConfig | None) -> bool:
-    """Tell whether there is a local tier to go up from, as far as is known."""
+    """Return whether there is a local tier to escalate from; True if unknown."""
     return config is None or any(model.tier == "local" for model in config.models.values())
 
 
 def _is_tier_fixed(config: RouterConfig | None, decision: dict[str, Any]) -> bool:
-    """Tell whether the settings name the tier of an intent or a role, whatever the prompt."""
+    """Return whether the settings fix the tier of an intent or a role, whatever the prompt."""
     if config is None:
         return False
     choices = config.routing.intents.get(decision["intent"]), config.roles.get(decision["signals"]["role"] or "")
@@ -163,7 +168,7 @@ def _is_tier_fixed(config: RouterConfig | None, decision: dict[str, Any]) -> boo
 
 
 def _price_at_tier(books: _SpendRecords, tier: Tier) -> dict[str, Any]:
-    """Return what the tokens of all calls would have cost at the first model of one tier; or why nobody can say."""
+    """Return the cost of all tokens at the first model of one tier, or why it is unknown."""
     prices: dict[str, tuple[float, float] | str] = {}
     for call in books.calls:
         if call.run not in prices:
@@ -178,7 +183,7 @@ def _price_at_tier(books: _SpendRecords, tier: Tier) -> dict[str, Any]:
 
 
 def _price(config: RouterConfig | None, tier: Tier, run: str) -> tuple[float, float] | str:
-    """Return the prices of a token in and out at the first model of a tier, or why there are none."""
+    """Return the prices of a token in and out at the first model of a tier, or why they are unknown."""
     from ....router.calls import find_price
 
     first: Callable[[ModelSettings], bool] = lambda model: model.tier == tier
@@ -190,7 +195,7 @@ def _price(config: RouterConfig | None, tier: Tier, run: str) -> tuple[float, fl
 
 
 def _sum_reserved(ledger: Ledger, run: str | None, tenant: str | None) -> dict[str, Any]:
-    """Return what calls under way may still take."""
+    """Return the largest cost of the calls under way."""
     from ....ledger import PICO
 
     ledger.holds.lapse()
@@ -201,7 +206,7 @@ def _sum_reserved(ledger: Ledger, run: str | None, tenant: str | None) -> dict[s
 
 
 def _sum_killed(ledger: Ledger, run: str | None, day: str, tenant: str | None) -> dict[str, Any]:
-    """Return what calls could cost whose process was killed under them: nobody heard, and the caps count them."""
+    """Return the largest cost of calls whose process was killed; their result is unknown, and the caps count them."""
     from ....ledger import PICO
 
     taken = ledger.holds.killed(run, day, tenant)
@@ -209,7 +214,7 @@ def _sum_killed(ledger: Ledger, run: str | None, day: str, tenant: str | None) -
 
 
 def _read(kept: dict[str, Any]) -> RouterConfig | None:
-    """Read the models that a run wrote down; None if it was an Alphaloom whose settings are no longer read."""
+    """Parse the models that a run recorded; None for settings of a version that is no longer read."""
     from pydantic import ValidationError
 
     from ....router import RouterConfig

@@ -1,4 +1,4 @@
-"""The commands on texts: take them in, read them, and decide on what is held back."""
+"""The commands on texts: take them in, read them, and decide on quarantined ones."""
 
 from __future__ import annotations
 
@@ -91,10 +91,10 @@ def add(
 ) -> None:
     """Take in all of the files, or nothing where one of them cannot be used.
 
-    RSS and Atom (.xml, .rss, .atom), JSON lines (.jsonl, .ndjson), filings as the regulator stores them (.txt, .sgml, .nc),
-    tables (.parquet, .csv: time_utc, symbol, text). Texts are cleaned of what nobody sees, dated by when they could be known,
-    and judged: what speaks to the machine that reads it, or is shouted by many sources of low standing at once, is held back
-    and reaches no agent (alphaloom news quarantine). What is there already adds nothing.
+    RSS and Atom (.xml, .rss, .atom), JSON lines (.jsonl, .ndjson), filings as the regulator stores them (.txt, .sgml,
+    .nc), tables (.parquet, .csv: time_utc, symbol, text). Texts are cleaned of what nobody sees, dated by when they
+    could be known, and judged: what speaks to the machine that reads it, or is shouted by many sources of low standing
+    at once, is held back and reaches no agent (alphaloom news quarantine). What is there already adds nothing.
     """
     from ....news import NEWS_FOLDER, NewsStore
     from .output import LATEST_INSTANT, IntakeOptions, read_all_files
@@ -117,7 +117,7 @@ def add(
 
 
 def _print_reading(file: Path) -> None:
-    """Say which file is read: a large one takes minutes."""
+    """Report which file is being read: a large one takes minutes."""
     stderr_console().print(f"reading {mask_unprintable(str(file))}", markup=False, soft_wrap=True)
 
 
@@ -198,8 +198,8 @@ def release(
 ) -> None:
     """Let a text in quarantine reach agents. Who decided it, when and why is kept, and the decision stands for good.
 
-    It is served as of every instant since which it was held back: the rules that held it are of today too. Where you know
-    something of it that was not known then, name the day on which that was known with --from.
+    It is served as of every instant since which it was held back: the rules that held it are of today too. Where you
+    know something of it that was not known then, name the day on which that was known with --from.
     """
     from .output import release_text
 
@@ -220,7 +220,7 @@ def _end_of_day(day: datetime | None) -> datetime:
 
 
 def _open_store(workspace: Path | None) -> NewsStore:
-    """Open the shelf of a workspace; asking makes none."""
+    """Open the store of a workspace; a missing one is not created."""
     from ....ledger import WorkspaceError
     from ....news import NEWS_FOLDER, NewsStore
 
@@ -234,7 +234,7 @@ def _open_store(workspace: Path | None) -> NewsStore:
 
 
 def _find_text(shelf: NewsStore, start: str) -> NewsItem:
-    """Return the text whose id begins so."""
+    """Return the text whose id begins with `start`."""
     from ....news import NewsStoreError
 
     found = shelf.find_by_prefix(start.strip().lower())

@@ -1,4 +1,4 @@
-"""Texts as a person brings and reads them: what is said of files, what stands on a screen, what a release does."""
+"""Texts for people: the options of an intake, the printing of texts, and releases."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ __all__ = [
 ]
 
 LATEST_INSTANT = datetime.max.replace(tzinfo=UTC)
-"""As of when a person sees a shelf who names no day."""
+"""The instant for a person who names no day."""
 LIST_EXCERPT_CHARS = 160
 ID_DIGITS_SHOWN = 12
-"""Digits of an id in a list: enough to name a text by."""
+"""Digits of an id in a list: enough to identify a text."""
 
 
 @dataclass(frozen=True)
 class IntakeOptions:
-    """What a person says of the files that are brought, as it was written on the command line."""
+    """The options of an intake as they were written on the command line."""
 
     source: str
     kind: ItemKind
@@ -59,7 +59,7 @@ class IntakeOptions:
     masked: bool
 
     def of(self, file: Path) -> NewsSource:
-        """Return it as what is said of one file."""
+        """Return the source description of one file."""
         weights = {name: _weight(name, value) for name, value in _pairs(self.weights, "--weight", "*=0.3")}
         filers = dict(_pairs(self.filers, "--filer", "320193=AAPL"))
         return NewsSource(
@@ -75,7 +75,7 @@ class IntakeOptions:
 
 
 def split_names(names: str) -> tuple[str, ...]:
-    """Return the names of a list with commas."""
+    """Return the names of a comma-separated list."""
     return tuple(name.strip() for name in names.split(",") if name.strip())
 
 
@@ -104,12 +104,12 @@ def _instant(text: str) -> datetime | None:
 def read_all_files(
     files: Sequence[Path], brought: IntakeOptions, tell: Callable[[Path], None]
 ) -> list[tuple[NewsItem, ...]]:
-    """Return the items of every file; before each is read, which takes a minute for 40,000 posts, it is told.
+    """Return the items of every file; `tell` is called before each, since 40,000 posts take a minute.
 
     Raises
     ------
     NewsFileError
-        With everything that is wrong in any of them.
+        Everything that is wrong in any of them.
     """
     read, refused = list[tuple[NewsItem, ...]](), list[NewsFileError]()
     for file in files:
@@ -120,7 +120,8 @@ def read_all_files(
             refused.append(error)
     if len(refused) > 1:
         raise NewsFileError(
-            "\n".join(error.message for error in refused), findings=tuple(each for error in refused for each in error.findings),
+            "\n".join(error.message for error in refused),
+            findings=tuple(finding for error in refused for finding in error.findings),
             field=", ".join(error.field for error in refused), hint=refused[0].hint,
         )  # fmt: skip
     if refused:
@@ -129,9 +130,9 @@ def read_all_files(
 
 
 def release_text(shelf: NewsStore, id: str, said: tuple[str, str], begin: datetime | None, now: datetime) -> Release:
-    """Put a text back as of when it was held back, or of a later day that a person names; `said`: who, and why.
+    """Release a text as of when it was held back, or as of a later day `begin`; `said` is who, and why.
 
-    The shelf keeps since when it holds; when it was decided is written beside the reason.
+    The store keeps the instant from which the release counts; the time of the decision is added to the reason.
 
     Raises
     ------
@@ -151,7 +152,7 @@ def release_text(shelf: NewsStore, id: str, said: tuple[str, str], begin: dateti
 
 @dataclass(frozen=True)
 class ShownText:
-    """One text and how it stands."""
+    """One text with its quarantine and its release."""
 
     item: NewsItem
     held: QuarantinedItem | None
@@ -159,7 +160,7 @@ class ShownText:
 
     @classmethod
     def of(cls, shelf: NewsStore, id: str) -> ShownText:
-        """Look a text up whose id is known."""
+        """Look up a text by its full id."""
         held = next((each for each in shelf.list_quarantine(LATEST_INSTANT) if each.item.id == id), None)
         release = next((each for each in shelf.list_releases(LATEST_INSTANT) if each.id == id), None)
         return cls(shelf.find_by_prefix(id)[0], held, release)
@@ -171,12 +172,13 @@ class ShownText:
         return {"item": self.item.record(evidence=True), "held": held.record() if held else None, "release": put_back}
 
     def lines(self) -> list[str]:
-        """Return what stands before the text."""
+        """Return the lines above the text."""
         item = self.item
         place = f"{item.provenance.file}, record {item.provenance.record}, sha256 {item.provenance.sha256}"
         told = {
-            "id": item.id, "kind": item.kind, "source": f"{item.source} (believed {item.credibility:g})", "address": item.url,
-            "about": " ".join(item.symbols), "published": format_instant(item.published), "known": format_instant(item.known), "read": place,
+            "id": item.id, "kind": item.kind, "source": f"{item.source} (believed {item.credibility:g})",
+            "address": item.url, "about": " ".join(item.symbols),
+            "published": format_instant(item.published), "known": format_instant(item.known), "read": place,
         }  # fmt: skip
         rows = [f"{name:<11}{value}" for name, value in told.items() if value]
         signs = self.held.signs if self.held else item.flags
@@ -184,14 +186,13 @@ class ShownText:
         if self.held:
             rows.append(f"{'HELD BACK':<11}since {format_instant(self.held.since)}")
         if self.release:
-            rows.append(
-                f"{'released':<11}by {self.release.who}, served from {format_instant(self.release.at)}: {self.release.reason}"
-            )
+            start = format_instant(self.release.at)
+            rows.append(f"{'released':<11}by {self.release.who}, served from {start}: {self.release.reason}")
         return [row.replace("\n", " ") for row in rows]
 
 
 def print_text(shown: ShownText) -> None:
-    """Print a text whole, after where it came from and how it stands."""
+    """Print a text in full, after its origin and its state."""
     for line in shown.lines():
         print_plain(mask_unprintable(line))
     for part in (shown.item.title, shown.item.body):

@@ -1,4 +1,4 @@
-"""The commands on the record of tool calls: read it, prove that it is whole, hand it on."""
+"""The commands on the record of tool calls: read it, verify it, export it."""
 
 from __future__ import annotations
 
@@ -26,11 +26,14 @@ app = typer.Typer(no_args_is_help=True, help="Read the record of what was asked 
 TAIL_POLL_SECONDS = 0.25
 HASH = re.compile(r"[0-9a-fA-F]{64}")
 UNCHANGED_NOTE = "what was noted earlier is unchanged"
-UNCOMPARED_NOTE = "it was not compared with a head noted elsewhere, so it cannot show whether whoever may write to this folder made all of it again"
+UNCOMPARED_NOTE = (
+    "it was not compared with a head noted elsewhere, "
+    "so it cannot show whether whoever may write to this folder made all of it again"
+)
 
 
 def _folder(workspace: Path | None) -> Path:
-    """Return where the record of a workspace lies; asking makes none."""
+    """Return the folder of a workspace's record; a missing one is not created."""
     from ....ledger import WorkspaceError
     from ....ledger.calls import CALLS_FOLDER
 
@@ -74,18 +77,19 @@ def tail(
 
 
 def _skip_repeated(rows: list[dict[str, Any]], coming: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield what is there and what comes, each call once."""
+    """Yield the existing and the coming calls, each once."""
     yield from rows
     shown = {row["hash"] for row in rows}
     yield from (row for row in coming if row["hash"] not in shown)
 
 
 def _line(row: Mapping[str, Any]) -> str:
-    """Return a call in a line; names come from whoever called, so what steers a terminal is left out."""
+    """Return a call in a line, without unprintable characters: names come from the caller."""
     came = row["outcome"] + (f" ({row['code']})" if row["code"] else "")
     much = f"{row['bytes']} bytes" + (f", {row['rows']} rows" if row["rows"] is not None else "")
     seen = f", as of {row['as_of']}" if row["as_of"] else ""
-    told = f"{row['time'][:19]}Z  {row['who']}  {row['server']}.{row['tool']}  {came}  {much}{seen}, {row['duration_ms']:g} ms"
+    call = f"{row['time'][:19]}Z  {row['who']}  {row['server']}.{row['tool']}"
+    told = f"{call}  {came}  {much}{seen}, {row['duration_ms']:g} ms"
     return "".join(character if character.isprintable() else "?" for character in told)
 
 
@@ -108,9 +112,10 @@ def verify(
 ) -> None:
     """Read the whole record again: every line's hash, their chain, and what each segment says of those before it.
 
-    A line that was changed, removed, inserted or moved, and a segment that is gone, end with 1. The hashes have no key:
-    whoever may write to the folder can take lines out and make the whole chain again, and the chain alone does not show it.
-    So note the printed head elsewhere, or keep the summary of an export there, and compare: --head HASH, --summary FILE.
+    A line that was changed, removed, inserted or moved, and a segment that is gone, end with 1. The hashes have no
+    key: whoever may write to the folder can take lines out and make the whole chain again, and the chain alone does
+    not show it. So note the printed head elsewhere, or keep the summary of an export there, and compare: --head HASH,
+    --summary FILE.
     """
     from ....ledger.calls import anchors_of, verify_calls
 
@@ -126,7 +131,7 @@ def verify(
 
 
 def _hashes(given: Sequence[str]) -> frozenset[str]:
-    """Return the heads that a person noted; what is no hash is refused, since it could never be met."""
+    """Return the heads that a person noted; a malformed one is refused, since it could never match."""
     for each in given:
         if not HASH.fullmatch(each.strip()):
             raise typer.BadParameter(
@@ -145,8 +150,9 @@ def export(
 ) -> None:
     """Write every call into a file, and beside it FILE.summary.json, which `audit verify --summary` reads.
 
-    The summary says who stands for the export, when, the file's digest and how far each segment went. Kept where nobody
-    can change it, it shows later whether the record still says the same. A damaged record is written too and ends with 1.
+    The summary says who stands for the export, when, the file's digest and how far each segment went. Kept where
+    nobody can change it, it shows later whether the record still says the same. A damaged record is written too and
+    ends with 1.
     """
     from ....ledger.calls import export_calls
 

@@ -1,12 +1,12 @@
-"""Connections of a server that strangers reach: how many there are, how long each may wait for its client, and who makes room.
+"""Connections of a public server: how many there are, how long each may take, and which one makes room.
 
-uvicorn, and asyncio below it, accept whatever comes until no descriptor is left, and wait for a request for ever. Here each
+uvicorn and asyncio accept every connection until no descriptor is left, and wait for a request for ever. Here each
 connection has a place from the moment it is accepted, before TLS, and is in one of four states:
 
-OWED      the client owes something: the rest of its request, or taking what is sent to it. There is a time limit.
-IDLE      its last request was answered, and no byte of the next one came.
-ASKED     a whole request is worked on, and the application has not said whose it is.
-KNOWN     a whole request is worked on, and the application has set `scope["state"]["known"]`: it is never cut off.
+OWED      the client owes something: the rest of its request, or reading the response. There is a time limit. IDLE
+its last request was answered, and no byte of the next one came. ASKED     a whole request is worked on, and the
+application has not identified the caller. KNOWN     a whole request is worked on, and the application has set
+`scope["state"]["known"]`: it is never cut off.
 
 When all places are taken, the connection that has been longest in the first of these states makes room for a new one.
 So silent, half-sent, slow and idle connections cost an honest client nothing, from whatever address they come.
@@ -33,19 +33,18 @@ __all__ = ["KNOWN_STATE", "Connection", "ConnectionTable", "Listener", "PlacedCo
 
 OWED_STATE, IDLE_STATE, ASKED_STATE, KNOWN_STATE = "owed", "idle", "asked", "known"
 HEADER_SECONDS, REQUEST_SECONDS = 10.0, 75.0
-"""How long a client may take for a TLS handshake, for a request's header, and for all of it or for taking what is sent:
-longer than the gateway's own 60 s for a body, which it answers with 408.
-"""
+"""Time limits of a client: for a TLS handshake and a request's header, and for a whole request or for reading the
+response. The latter is longer than the gateway's own 60 s for a body, which it answers with 408."""
 YOUNG_SECONDS = 1.0
-"""For so long a client that sends its request is spared where another can make room."""
+"""For so long a client that is sending its request is spared if another can make room."""
 SPARE_CONNECTIONS = 16
-"""Connections beyond all places, so that where every place is a known caller's a further one is told so with 503."""
+"""Connections beyond all places, so that a client is told with 503 if every place is a known caller's."""
 ACCEPTS_PER_TURN = 32
-"""Connections accepted before the others have their turn."""
+"""Connections that are accepted before other tasks run."""
 OVERDUE_POLL_SECONDS = 0.5
 ACCEPT_PAUSE_SECONDS = 0.05
 BROKEN_SOCKET_ERRNOS = frozenset({errno.EBADF, errno.EINVAL, errno.ENOTSOCK})
-"""What says that the listening socket itself is gone. Any other error of accept() concerns one connection, or passes."""
+"""Errors of the listening socket itself. Any other error of accept() concerns one connection, or passes."""
 
 
 @dataclass(eq=False)
@@ -57,9 +56,9 @@ class PlacedConnection:
     hang_up : callable
         Closes it at once.
     connection : Connection
-        Says what it waits for.
+        Knows what it waits for.
     state, since
-        As above, and since when.
+        One of the states above, and the time since when.
     """
 
     connection: Connection
@@ -70,7 +69,7 @@ class PlacedConnection:
 
 @dataclass(eq=False)
 class ConnectionTable:
-    """All connections of one listener, by state, each state in the order in which they came to be in it."""
+    """All connections of one listener by state, each state in the order of entry."""
 
     most: int
     seconds: Callable[[], float]
@@ -79,7 +78,7 @@ class ConnectionTable:
     )
 
     def __len__(self) -> int:
-        """Return how many connections there are."""
+        """Return the number of connections."""
         return sum(map(len, self._all.values()))
 
     @property
@@ -88,7 +87,7 @@ class ConnectionTable:
         return len(self._all[KNOWN_STATE]) >= self.most
 
     def move(self, place: PlacedConnection, state: str) -> None:
-        """Note the state of a connection; since when it is in it if that is new."""
+        """Set the state of a connection, with the time if it changes."""
         if place.state == state:
             return
         self.leave(place)
@@ -96,13 +95,13 @@ class ConnectionTable:
         self._all[state][place] = None
 
     def leave(self, place: PlacedConnection) -> None:
-        """Forget a connection."""
+        """Remove a connection."""
         if place.state:
             self._all[place.state].pop(place, None)
         place.state = ""
 
     def room(self) -> bool:
-        """Make room for one more connection; False where there is none."""
+        """Make room for one more connection; return False if there is none."""
         if len(self) < self.most:
             return True
         if self._drop(OWED_STATE, YOUNG_SECONDS) or self._drop(IDLE_STATE) or self._drop(ASKED_STATE, YOUNG_SECONDS):
@@ -110,18 +109,18 @@ class ConnectionTable:
         return len(self) < self.most + SPARE_CONNECTIONS or self.shed()
 
     def shed(self) -> bool:
-        """Drop one connection, if any may be."""
+        """Drop one connection, if any may be dropped."""
         return self._drop(OWED_STATE) or self._drop(IDLE_STATE) or self._drop(ASKED_STATE)
 
     def overdue(self) -> None:
-        """Drop every connection whose client has owed something for too long."""
+        """Drop every connection whose client has exceeded its time limit."""
         now = self.seconds()
         for place in self._due():
             if now - place.since > place.connection.limit_s:
                 self._end(place)
 
     def _drop(self, state: str, older: float = 0.0) -> bool:
-        """Drop the connection that has been longest in a state, if it was for so many seconds."""
+        """Drop the connection that has been longest in a state, if for at least `older` seconds."""
         found = next(
             self._due() if state == OWED_STATE else self._unknown() if state == ASKED_STATE else iter(self._all[state]),
             None,
@@ -132,7 +131,7 @@ class ConnectionTable:
         return True
 
     def _due(self) -> Iterator[PlacedConnection]:
-        """Yield those whose client owes something; where it is the server that does not read, the time begins anew."""
+        """Yield the connections whose client owes something; while the server itself does not read, time restarts."""
         for place in tuple(self._all[OWED_STATE]):
             if place.connection.unread:
                 self.leave(place)
@@ -141,7 +140,7 @@ class ConnectionTable:
                 yield place
 
     def _unknown(self) -> Iterator[PlacedConnection]:
-        """Yield those of which it is not known whose request is worked on."""
+        """Yield the connections whose caller is still unknown."""
         for place in tuple(self._all[ASKED_STATE]):
             if place.connection.known:
                 self.move(place, KNOWN_STATE)
@@ -154,7 +153,7 @@ class ConnectionTable:
 
 
 class Connection(H11Protocol):
-    """uvicorn's HTTP/1.1, with a place among the connections of its listener."""
+    """uvicorn's HTTP/1.1 protocol, with a place in its listener's table."""
 
     def __init__(
         self, config: uvicorn.Config, server_state: ServerState, app_state: dict[str, Any], places: ConnectionTable
@@ -166,19 +165,19 @@ class Connection(H11Protocol):
 
     @property
     def limit_s(self) -> float:
-        """How long the client may owe what it owes now."""
+        """Seconds that the client has for what it owes now."""
         if self.flow is not None and self.flow.write_paused:
             return REQUEST_SECONDS
         return HEADER_SECONDS if self.cycle is None or self.cycle.response_complete else REQUEST_SECONDS
 
     @property
     def unread(self) -> bool:
-        """Whether the server itself does not read now what the client sends."""
+        """Whether the server itself has stopped reading from the client."""
         return self.flow is not None and self.flow.read_paused and not self.flow.write_paused
 
     @property
     def known(self) -> bool:
-        """Whether the application knows whose request this is."""
+        """Whether the application has identified the caller."""
         return bool(self.scope is not None and self.scope.get("state", {}).get("known"))
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -187,33 +186,33 @@ class Connection(H11Protocol):
         self.place.hang_up = transport.abort
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Give the place back."""
+        """Release the place."""
         super().connection_lost(exc)
         self._places.leave(self.place)
 
     def data_received(self, data: bytes) -> None:
-        """Read on; where every place is a known caller's, a request is refused."""
+        """Read on; if every place is a known caller's, the request is refused."""
         self.app = service_unavailable if self._places.full else self.config.loaded_app
         super().data_received(data)
         self._settle()
 
     def on_response_complete(self) -> None:
-        """Note that the next request, or the rest of this one, is due."""
+        """Update the state: the next request, or the rest of this one, is due."""
         super().on_response_complete()
         self._settle()
 
     def pause_writing(self) -> None:
-        """Note that the client does not take what is sent."""
+        """Update the state: the client does not read the response."""
         super().pause_writing()
         self._settle()
 
     def resume_writing(self) -> None:
-        """Note that it does."""
+        """Update the state: the client reads again."""
         super().resume_writing()
         self._settle()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is no HTTP; uvicorn fails with a trace where an answer was begun, or is still to come."""
+        """Refuse data that is not HTTP; uvicorn would fail with a trace if a response has begun or is still to come."""
         if self.cycle is not None and not self.cycle.response_complete:
             self.cycle.disconnected = True
             self.cycle.message_event.set()
@@ -223,7 +222,7 @@ class Connection(H11Protocol):
             self.transport.close()
 
     def shutdown(self) -> None:
-        """End as the server ends: at once, but when a whole request is worked on."""
+        """Close at the server's end: at once, unless a whole request is worked on."""
         if self.place.state in {ASKED_STATE, KNOWN_STATE}:
             super().shutdown()
         else:
@@ -242,32 +241,36 @@ class Connection(H11Protocol):
             self._places.move(self.place, IDLE_STATE if between else OWED_STATE)
 
     def _work(self, more_body: bool) -> None:
-        """Note that a request is read or worked on; a known one stays known."""
+        """Set the state of a request that is read or worked on; a known one stays known."""
         if more_body or not (self.place.state == KNOWN_STATE and self.known):
             self._places.move(self.place, OWED_STATE if more_body else ASKED_STATE)
 
 
 class Listener:
-    """Accepts connections, each to a place; uvicorn ends it as it ends asyncio's own servers.
+    """Accept connections, each to a place; uvicorn closes it as it closes asyncio's own servers.
 
     Parameters
     ----------
     there : socket
-        Where it listens.
-    places : Places
-        Who has a place.
+        The listening socket.
+    places : ConnectionTable
+        The table of places.
     made : callable
         Returns the protocol of one more connection.
     failed : callable
-        Told why it can accept no more.
+        Receives the error that ends accepting.
     tls : SSLContext or None
-        With which it speaks TLS.
+        For TLS; None: plain.
     """
 
     def __init__(
-        self, there: socket.socket, places: ConnectionTable, made: Callable[[], Connection], failed: Callable[[BaseException | None], None],
+        self,
+        there: socket.socket,
+        places: ConnectionTable,
+        made: Callable[[], Connection],
+        failed: Callable[[BaseException | None], None],
         tls: ssl.SSLContext | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._there, self._places, self._made, self._tls = there, places, made, tls
         self._begun: set[asyncio.Task[None]] = set()
         there.setblocking(False)
@@ -277,12 +280,12 @@ class Listener:
             task.add_done_callback(lambda ended: None if ended.cancelled() else failed(ended.exception()))
 
     def close(self) -> None:
-        """Accept no more; connections that are only being begun are given up."""
+        """Stop accepting; connections that are still being set up are given up."""
         for task in (*self._tasks, *self._begun):
             task.cancel()
 
     async def wait_closed(self) -> None:
-        """Wait until nothing is accepted any more."""
+        """Wait until accepting has ended."""
         await asyncio.wait(self._tasks)
 
     async def _accept(self) -> None:
@@ -293,12 +296,12 @@ class Listener:
             except OSError as error:
                 if error.errno in BROKEN_SOCKET_ERRNOS:
                     raise
-                self._places.shed()  # there is no descriptor left, most likely
+                self._places.shed()  # most likely no descriptor is left
                 await asyncio.sleep(ACCEPT_PAUSE_SECONDS)
             await asyncio.sleep(0)
 
     async def _one(self) -> None:
-        """Accept one connection, waiting until there is one."""
+        """Wait for one connection and accept it."""
         wire, _ = await asyncio.get_running_loop().sock_accept(self._there)
         if not self._places.room():
             wire.close()
@@ -311,7 +314,7 @@ class Listener:
         task.add_done_callback(lambda ended: self._given_up(ended, wire, made))
 
     async def _begin(self, wire: socket.socket, made: Connection) -> None:
-        with suppress(OSError):  # the client is gone, or does not speak TLS
+        with suppress(OSError):  # the client has gone, or does not speak TLS
             limit = HEADER_SECONDS if self._tls else None
             await asyncio.get_running_loop().connect_accepted_socket(
                 lambda: made, wire, ssl=self._tls, ssl_handshake_timeout=limit

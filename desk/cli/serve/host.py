@@ -1,4 +1,4 @@
-"""The servers as a person starts them: which data, whose callers, over standard input or HTTP, until the end."""
+"""The servers as a person starts them: data, callers, transport (standard input or HTTP), and shutdown."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ __all__ = ["ServerDoor", "serve_http", "serve_stdio"]
 
 LOG = logging.getLogger(__name__)
 SHUTDOWN_GRACE_SECONDS = 2
-"""How long requests under way may take when the servers end; the rooms' calls have a second more."""
+"""Seconds that requests under way have when the servers end; the rooms' calls have one second more."""
 STDIO = "stdio"
-"""Whom the record names where no token tells who calls."""
+"""The caller's name in the record where there is no token."""
 
 
 @dataclass(frozen=True)
 class ServerDoor:
-    """Where the servers listen, and who is let in.
+    """Where the servers listen, and whom they admit.
 
     Attributes
     ----------
     host, port
-        Where they listen; port 0: any that is free.
+        The address; port 0: any that is free.
     tokens, oauth : Path or None
         The file of `alphaloom token`, and that of OAuth servers.
-    limits : Limits
-        How much one caller may ask, and which names the servers are reached under.
+    limits : CallerLimits
+        How much one caller may ask, and the names under which the servers are reached.
     """
 
     host: str
@@ -61,7 +61,10 @@ def _now() -> datetime:
 
 
 def _rooms(stack: ExitStack, place: DataOptions, ceiling: date | None) -> CallerContexts:
-    """Return the rooms on what a place names, each part on the stack as soon as it is open; calls are written down there."""
+    """Return the callers' contexts on the given data; each part is on the stack as soon as it is open.
+
+    Calls are recorded in the workspace.
+    """
     settings = settings_at(place)
     ledger = stack.enter_context(Ledger.open(place.workspace or WORKSPACE, clock=_now))
     calls = stack.enter_context(CallLog.open(ledger.workspace / CALLS_FOLDER, clock=_now))
@@ -69,19 +72,19 @@ def _rooms(stack: ExitStack, place: DataOptions, ceiling: date | None) -> Caller
     news = stack.enter_context(NewsStore(ledger.workspace / NEWS_FOLDER))
     ground = ServerSetup(
         lambda: settings.market.open(settings.seed), ledger, settings.evidence, settings.budget,
-        SearchConstraints(settings.steer.fields, settings.steer.avoid), _now, calls.append, settings.market.read_actions(),
-        settings.market.volumes, jail, settings.seed, settings.model_dump(mode="json"), news, settings.market.labels,
-        columns=settings.market.columns,
+        SearchConstraints(settings.steer.fields, settings.steer.avoid), _now, calls.append,
+        settings.market.read_actions(), settings.market.volumes, jail, settings.seed,
+        settings.model_dump(mode="json"), news, settings.market.labels, columns=settings.market.columns,
     )  # fmt: skip
     if settings.market.panel is not None:
-        _ = ground.panel  # what is wrong with a file is told before anything is served; a simulated market can wait
+        _ = ground.panel  # a mistake in a file is reported before anything is served; a simulated market can wait
     return stack.enter_context(CallerContexts(ground, ceiling))
 
 
 def serve_stdio(server: str, place: DataOptions, scopes: frozenset[str], ceiling: date | None) -> None:
-    """Serve one of the servers over standard input and output, until the client hangs up or a signal asks to end."""
+    """Serve one of the servers over standard input and output, until the client hangs up or a signal arrives."""
     opened, closing = ExitStack(), Lock()
-    for number in (signal.SIGINT, signal.SIGTERM):  # clients that wait no longer send it
+    for number in (signal.SIGINT, signal.SIGTERM):  # clients send SIGTERM when they wait no longer
         signal.signal(number, lambda *_: Thread(target=_end_process, args=(opened, closing)).start())
     try:
         served = _rooms(opened, place, ceiling).serve(Caller(STDIO, scopes))
@@ -93,23 +96,21 @@ def serve_stdio(server: str, place: DataOptions, scopes: frozenset[str], ceiling
 
 
 def _open_for_caller(served: ServedCaller) -> None:
-    """Open what a caller's tools work on while the client says who it is: the first time it takes longer than clients wait.
+    """Open a caller's data while the client introduces itself: the first time takes longer than clients wait.
 
-    What cannot be opened is told by the first tool that is called.
+    An error here is reported by the first tool that is called.
     """
     with suppress(Exception):
         _ = served.evaluator
 
 
 def serve_http(place: DataOptions, door: ServerDoor, ceiling: date | None) -> None:
-    """Serve all of them over HTTP until a signal asks to end, which ends the process; calls under way are answered first.
+    """Serve all of them over HTTP until a signal, which ends the process; calls under way are answered first.
 
     Raises
     ------
     DeskError
-        Somebody listens there already, or nobody may.
-    DeskError
-        They ended though nobody asked them to.
+        The address is in use or not permitted, or the servers ended without a request.
     """
     from .server import ServerTerms, serve_until_signal
 
@@ -130,14 +131,14 @@ def serve_http(place: DataOptions, door: ServerDoor, ceiling: date | None) -> No
             )
             opened.close()
     sys.stderr.flush()
-    os._exit(0)  # a job's thread may still run, and would be waited for
+    os._exit(0)  # otherwise the exit would wait for a job's thread
 
 
 def _end_process(opened: ExitStack, closing: Lock) -> None:
-    """Close what is open and end at once: a thread reads what the client says next, and would be waited for.
+    """Close everything and end the process at once: the thread that reads the client's input would be waited for.
 
-    On a thread of its own, since a signal may come while the main one holds what closing needs. Who comes second, a signal
-    more or the client that hangs up, waits until all is closed.
+    It runs on a thread of its own, since a signal may arrive while the main thread holds a lock that closing needs. A
+    second caller (another signal, or the client that hangs up) waits until all is closed.
     """
     with closing:
         code = 0
@@ -150,7 +151,7 @@ def _end_process(opened: ExitStack, closing: Lock) -> None:
 
 
 def _verifier(door: ServerDoor) -> tuple[TokenVerifier, Protected | None]:
-    """Return what says who calls, and what clients are told of an OAuth server."""
+    """Return the verifier of callers, and the clients' information about an OAuth server."""
     ways: list[TokenVerifier] = [Tokens.open(door.tokens, clock=_now)] if door.tokens else []
     if door.oauth is None:
         return AnyOf(ways), None

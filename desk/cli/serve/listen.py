@@ -1,4 +1,4 @@
-"""Where servers of ours listen: an address as it is written, a socket, and signals that end them quietly."""
+"""The servers' addresses, sockets and signals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...errors import DeskError
 __all__ = ["address", "format_host", "open_listener", "quiet_signals"]
 
 BACKLOG = 4096
-"""Connections that the system completes before they are accepted: when they are too few, an honest client waits a second."""
+"""Connections that the system completes before they are accepted; with too few, an honest client waits a second."""
 
 
 def address(text: str, option: str) -> tuple[str, int]:
@@ -27,12 +27,12 @@ def address(text: str, option: str) -> tuple[str, int]:
 
 
 def open_listener(host: str, port: int, option: str) -> socket.socket:
-    """Return a socket that listens there, before anything that takes long is begun; port 0 is any that is free.
+    """Return a listening socket, before anything slow begins; port 0 is any that is free.
 
     Raises
     ------
     DeskError
-        Somebody listens there already, or nobody may.
+        The address is in use or not permitted.
     """
     try:
         asked = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
@@ -47,22 +47,23 @@ def open_listener(host: str, port: int, option: str) -> socket.socket:
             raise
     except OSError as error:
         raise DeskError(
-            f"The servers cannot listen at {host}:{port}: {error.strerror or error}.", field=option, got=f"{host}:{port}",
-            hint="Name another port, or 0 for any that is free.", code="address", exit_code=1,
+            f"The servers cannot listen at {host}:{port}: {error.strerror or error}.",
+            field=option, got=f"{host}:{port}", hint="Name another port, or 0 for any that is free.",
+            code="address", exit_code=1,
         ) from None  # fmt: skip
     return found
 
 
 def format_host(host: str) -> str:
-    """Return a host as it stands in an address."""
+    """Return a host as it is written in an address."""
     return f"[{host}]" if ":" in host else host
 
 
 @contextmanager
 def quiet_signals() -> Iterator[list[int]]:
-    """Let SIGINT and SIGTERM end the servers, and nothing else, before these begin and after they have ended.
+    """Record SIGINT and SIGTERM outside the servers' own handling, instead of their usual effect.
 
-    Yields those that came while no server listened for them, such as one that came before it had begun.
+    Yields the list of signals that came while no server handled them, such as one before the start.
     """
     came: list[int] = []
     kept = {

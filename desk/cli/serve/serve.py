@@ -74,8 +74,8 @@ def mcp(
     """Serve the rooms as MCP tools: one server, or all of them as one, over standard input and output; or over HTTP.
 
     Without data of yours they serve a synthetic market. Every caller gets data as they were known on its last day, the
-    search window of them only, a budget of its own, and a line on record for every call; trials stay counted for good. Over
-    HTTP each bearer token is a caller; SIGTERM or Ctrl-C ends the servers; calls under way have 2 seconds.
+    search window of them only, a budget of its own, and a line on record for every call; trials stay counted for good.
+    Over HTTP each bearer token is a caller; SIGTERM or Ctrl-C ends the servers; calls under way have 2 seconds.
     """
     place = DataOptions(campaign, panel, sectors, None, workspace)
     day = as_of.date() if as_of else None
@@ -116,7 +116,8 @@ def _check_http_options(
         raise typer.BadParameter("is for stdio; over HTTP each token has its own scopes", param_hint="--scopes")
     if not any(ways):
         raise typer.BadParameter(
-            "needs --auth FILE or --oauth FILE: make a token with `alphaloom token create --scopes data:read,factor:read "
+            "needs --auth FILE or --oauth FILE: make a token with "
+            "`alphaloom token create --scopes data:read,factor:read "
             "--expires YYYY-MM-DD --file tokens.yaml`",
             param_hint="--http",
         )

@@ -1,4 +1,4 @@
-"""A server of ours over HTTP, from its socket to its end: places for connections, signals, and what ends it in any case."""
+"""An HTTP server from its socket to its end: places for connections, signals, and a time limit for the end."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ __all__ = ["END_SECONDS", "MAX_CONNECTIONS", "HttpServer", "ServerTerms", "serve
 
 MAX_CONNECTIONS = 1_000
 KEEP_ALIVE_SECONDS = 120
-"""How long an idle connection is kept while there is room. Agents think between calls; and where the server is busy, a
-connection that is closed in the moment of the next call is an error to the client.
-"""
+"""How long an idle connection is kept while there is room. Agents pause between calls, and a connection that is closed
+at the moment of the next call is an error to the client."""
 END_SECONDS, AFTER_GRACE_SECONDS = 4.8, 1.8
-"""A process that was asked to end ends in this time, whatever its threads do; it has so long after the grace of a request."""
+"""Time limits for the end of a process, whatever its threads do: in all, and after the grace of requests."""
 LAST_TASKS_SECONDS = 0.3
 MAX_DESCRIPTORS, RESERVED_DESCRIPTORS, MIN_CONNECTIONS = 65_536, 64, 8
-"""The most descriptors that are asked for, those kept for all else beside a quarter of them, and the fewest connections."""
+"""The most descriptors that are requested, those reserved for other uses beside a quarter of all, and the fewest
+connections."""
 LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class ServerTerms:
-    """How a server serves.
+    """The conditions of a server.
 
     Attributes
     ----------
     grace_s : int
-        Seconds that requests which are worked on have at the end.
+        Seconds that requests under way have at the end.
     connections, descriptors : int
-        How many connections there may be, where the system allows as many, and what one of them takes.
+        The most connections, if the system allows them, and the descriptors that each takes.
     ending : callable
-        Called as it begins to end.
+        Called when the end begins.
     tls : SSLContext or None
-        With which it speaks TLS; None: it does not.
+        For TLS; None: plain.
     """
 
     grace_s: int
@@ -64,18 +64,22 @@ class HttpServer(uvicorn.Server):
     Parameters
     ----------
     app : ASGI application
-        What it serves; it sets `scope["state"]["known"]` when it knows whose request it is.
-    terms : Terms
-        How.
+        It sets `scope["state"]["known"]` when it has identified the caller.
+    terms : ServerTerms
+        Its conditions.
     asked : callable
-        Tells whether it was asked to end before it began.
+        Returns whether it was asked to end before it began.
     limit : callable
         Called when it is asked to end.
     """
 
     def __init__(
-        self, app: ASGIApp, terms: ServerTerms, asked: Callable[[], bool] = lambda: False, limit: Callable[[], None] = lambda: None
-    ) -> None:  # fmt: skip
+        self,
+        app: ASGIApp,
+        terms: ServerTerms,
+        asked: Callable[[], bool] = lambda: False,
+        limit: Callable[[], None] = lambda: None,
+    ) -> None:
         config = uvicorn.Config(
             app, http=Connection, ws="none", log_config=None, log_level="error", access_log=False, proxy_headers=False,
             server_header=False, timeout_graceful_shutdown=terms.grace_s, timeout_keep_alive=KEEP_ALIVE_SECONDS,
@@ -92,16 +96,16 @@ class HttpServer(uvicorn.Server):
             Listener(there, places, lambda: self._connection(places), self._mark_broken, self._terms.tls)
             for there in sockets or ()
         ]
-        self.servers += begun  # it closes them as it closes asyncio's
-        if self._asked():  # from now on uvicorn hears signals itself
+        self.servers += begun  # uvicorn closes them as it closes asyncio's
+        if self._asked():  # from now on uvicorn handles signals itself
             self._limit()
             self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End: requests that are worked on have their grace, and nothing else is waited for."""
+        """End: requests under way have their grace, and nothing else is waited for."""
         logging.getLogger("uvicorn.error").setLevel(
             logging.CRITICAL
-        )  # it tells a trace of each request that it cancels
+        )  # it would log a trace for each request that it cancels
         self._terms.ending()
         try:
             async with asyncio.timeout(self._terms.grace_s + LAST_TASKS_SECONDS):
@@ -112,7 +116,7 @@ class HttpServer(uvicorn.Server):
             )
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Take a signal; the time limit begins, and a second Ctrl-C waits for no request.
+        """Handle a signal: the time limit begins, and after a second Ctrl-C no request is waited for.
 
         uvicorn's own handler raises the signal again at the end, where it would look like another Ctrl-C.
         """
@@ -129,12 +133,12 @@ class HttpServer(uvicorn.Server):
 
 
 def serve_until_signal(app: ASGIApp, there: socket.socket, terms: ServerTerms, asked: Callable[[], bool]) -> None:
-    """Serve until SIGINT or SIGTERM; then the process has a few seconds to end, and is ended otherwise.
+    """Serve until SIGINT or SIGTERM; then the process has a few seconds to end, or is killed.
 
     Raises
     ------
     DeskError
-        It accepts no more connections though nobody asked for the end.
+        It accepts no more connections without a request to end.
     """
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
     limit = partial(_limit, max(END_SECONDS, terms.grace_s + AFTER_GRACE_SECONDS))
@@ -157,13 +161,13 @@ def serve_until_signal(app: ASGIApp, there: socket.socket, terms: ServerTerms, a
 
 
 def _limit(seconds: float) -> None:
-    """End the process after so many seconds, by SIGALRM: also where a thread goes on, or holds up all others."""
+    """End the process after so many seconds by SIGALRM, even if a thread still runs or blocks all others."""
     if hasattr(signal, "setitimer"):  # not on Windows
         signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
 def count_places(terms: ServerTerms) -> int:
-    """Return how many connections there are places for: as many as wanted, if the system gives the descriptors."""
+    """Return the number of places for connections, as far as the system grants the descriptors."""
     given = _descriptors()
     fit = (given - given // 4 - RESERVED_DESCRIPTORS) // terms.descriptors - SPARE_CONNECTIONS
     if fit < terms.connections:
@@ -173,10 +177,10 @@ def count_places(terms: ServerTerms) -> int:
 
 
 def _descriptors() -> int:
-    """Return how many descriptors this process may have, after asking for more."""
+    """Return the number of descriptors that this process may have, after raising the limit."""
     try:
         import resource
-    except ImportError:  # not on this system, where there is no such limit
+    except ImportError:  # this system has no such limit
         return MAX_DESCRIPTORS
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MAX_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(MAX_DESCRIPTORS, hard)
@@ -187,7 +191,7 @@ def _descriptors() -> int:
 
 
 def _cancel_tasks(loop: asyncio.AbstractEventLoop) -> None:
-    """Cancel what is left on a loop and close it; what waits for a thread is not waited for."""
+    """Cancel the remaining tasks of a loop and close it; a task that waits for a thread is not waited for."""
     left = asyncio.all_tasks(loop)
     for task in left:
         task.cancel()

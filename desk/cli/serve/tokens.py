@@ -1,4 +1,4 @@
-"""The commands on bearer tokens: who may call the MCP servers from outside, and ask models through the gate."""
+"""The commands on bearer tokens: for MCP servers, and for models through the gate."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _place(file: Path | None, workspace: Path | None) -> Path:
 
 
 def _split_names(names: str | None) -> tuple[str, ...] | None:
-    """Return the names of a list with commas; None for none given."""
+    """Return the names of a comma-separated list, or None."""
     return tuple(name.strip() for name in names.split(",") if name.strip()) if names is not None else None
 
 
@@ -74,7 +74,8 @@ def create(
     if file is None:
         make_folder(place.parent)
     grant = Grant(
-        _split_names(scopes) or (), expires.date(), as_of.date() if as_of else None, _split_names(fields), note.strip(), tenant.strip()
+        _split_names(scopes) or (), expires.date(), as_of.date() if as_of else None, _split_names(fields),
+        note.strip(), tenant.strip(),
     )  # fmt: skip
     issued = create_token(place, grant, now=datetime.now(UTC))
     if as_json:
@@ -119,14 +120,16 @@ def list_(file: TokensFile = None, workspace: Workspace = None, as_json: AsJson 
     for column in ("id", "standing", "scopes", "fields", "as of", "last day", "tenant", "note"):
         table.add_column(column, overflow="fold")
     for row in rows:
-        cells = (row["id"], row["standing"], " ".join(row["scopes"]), " ".join(row["fields"] or ["all"]), row["as_of"] or "-",
-                 row["expires"], row["tenant"], row["note"])  # fmt: skip
+        scopes, fields = " ".join(row["scopes"]), " ".join(row["fields"] or ["all"])
+        cells = (
+            row["id"], row["standing"], scopes, fields, row["as_of"] or "-", row["expires"], row["tenant"], row["note"]
+        )  # fmt: skip
         table.add_row(*(Text(str(cell)) for cell in cells))
     stdout_console().print(table)
 
 
 def _row(entry: TokenEntry) -> dict[str, Any]:
-    """Return what may be told of a token; its digest serves nobody."""
+    """Return the public facts of a token, without its digest."""
     from ....mcp_servers.access import describe_token_status
 
     told = entry.model_dump(mode="json", exclude={"sha256"})
