@@ -178,8 +178,8 @@ class OwnAgent(Protocol):
     """Propose hypotheses beside the Idea agent, in each round.
 
     An async callable that takes a `View` and returns plain data, `{"hypotheses": [...]}`. Each hypothesis has the form
-    of the Idea agent's reply (`agents/prompts/idea.md`). Known formulas go into its `candidates`, a list of `{"text":
-    ..., "rationale": ..., "intent": ...}`, of which only the text is required.
+    of the Idea agent's reply (`agents/prompts/idea.md`). Known formulas go into its `candidates`, a list of objects
+    with `text`, `rationale` and `intent`, of which only the text is required.
 
     A reply of another form, an exception or a timeout costs this round's hypotheses of this agent and nothing more.
     The agent is called once per round, and its answer is stored: a resumed run asks again only if the run stopped

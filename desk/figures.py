@@ -33,7 +33,7 @@ MAX_SHARE_SHOWN = 2.0
 """Share of a clean figure beyond which the exact value is not shown."""
 
 
-def _real(value: object) -> float | None:
+def _parse_finite(value: object) -> float | None:
     """Return a finite number as a float, or None."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return None
@@ -42,7 +42,7 @@ def _real(value: object) -> float | None:
 
 def number(value: object, digits: int = 3, *, sign: bool = False) -> str:
     """Return a decimal with a true minus sign, and with a plus sign if `sign`."""
-    real = _real(value)
+    real = _parse_finite(value)
     if real is None:
         return DASH
     text = f"{real:+.{digits}f}" if sign else f"{real:.{digits}f}"
@@ -51,13 +51,13 @@ def number(value: object, digits: int = 3, *, sign: bool = False) -> str:
 
 def p_value_text(value: object) -> str:
     """Return a p-value with two significant digits."""
-    real = _real(value)
+    real = _parse_finite(value)
     return DASH if real is None else f"{real:.2g}".replace("-", MINUS)
 
 
 def percent(value: object, digits: int = 1, *, sign: bool = False) -> str:
     """Return a share as a percentage."""
-    real = _real(value)
+    real = _parse_finite(value)
     if real is None:
         return DASH
     text = f"{100 * real:+.{digits}f}" if sign else f"{100 * real:.{digits}f}"
@@ -66,19 +66,19 @@ def percent(value: object, digits: int = 1, *, sign: bool = False) -> str:
 
 def basis_points(value: object) -> str:
     """Return a fraction in basis points."""
-    real = _real(value)
+    real = _parse_finite(value)
     return DASH if real is None else (f"{1e4 * real:+.0f} bp" if real else "0 bp").replace("-", MINUS)
 
 
 def count(value: object) -> str:
     """Return a whole number with thousands separators."""
-    real = _real(value)
+    real = _parse_finite(value)
     return DASH if real is None else f"{round(real):,}"
 
 
 def money(value: object) -> str:
     """Return dollars: cents from a dollar up, four decimals below."""
-    real = _real(value)
+    real = _parse_finite(value)
     if real is None:
         return DASH
     return f"${real:,.2f}" if real >= 1 or real == 0 else f"${real:.4f}"
@@ -86,14 +86,14 @@ def money(value: object) -> str:
 
 def duration(seconds: object) -> str:
     """Return a time span in its two largest units."""
-    real = _real(seconds)
+    real = _parse_finite(seconds)
     if real is None:
         return DASH
-    minutes, rest = divmod(round(real), 60)
+    minutes, remainder = divmod(round(real), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:
         return f"{hours} h {minutes:02d} min"
-    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
+    return f"{minutes} min {remainder:02d} s" if minutes else f"{remainder} s"
 
 
 def plural(amount: int, one: str, many: str = "") -> str:
@@ -129,9 +129,9 @@ def describe_added_value(added: IncrementalIC | None) -> str:
         return DASH
     if added.t is None:
         return f"nothing: the library's {plural(added.library, 'factor')} say all of it"
-    left = f"RankIC {number(added.rank_ic, 4, sign=True)}, t {number(added.t, 2, sign=True)}"
+    increment = f"RankIC {number(added.rank_ic, 4, sign=True)}, t {number(added.t, 2, sign=True)}"
     unexplained = f"{percent(added.kept, 0)} of its rank variance is unexplained"
-    return f"{left}; {unexplained} by the library's {plural(added.library, 'factor')}"
+    return f"{increment}; {unexplained} by the library's {plural(added.library, 'factor')}"
 
 
 def describe_costs(costs: CostRates | None) -> str:

@@ -38,7 +38,7 @@ def curve_rows(metrics: WindowMetrics) -> list[tuple[str, str]]:
     """Return label and text of RankIC by horizon and year, and of returns by quintile; unknown rows are left out."""
     rows = [
         ("RankIC by horizon, every fifth day", _format_decay(metrics.decay)),
-        ("RankIC by year", ", ".join(f"{year} {_signed_ic(value)}" for year, value in sorted(metrics.by_year.items()))),
+        ("RankIC by year", ", ".join(f"{year} {_format_ic(value)}" for year, value in sorted(metrics.by_year.items()))),
         ("fifths, low to high", _format_quintiles(metrics)),
     ]
     return [(label, text) for label, text in rows if text]
@@ -57,20 +57,20 @@ def profile_rows(profile: FactorProfile) -> list[tuple[str, str]]:
 
 def spark(values: Sequence[Figure]) -> str:
     """Return one block per value, scaled from the lowest (or zero) to the highest (or zero); a dot for None."""
-    known = [0.0, *(value for value in values if value is not None)]
-    low, span = min(known), (max(known) - min(known)) or 1.0
+    finite = [0.0, *(value for value in values if value is not None)]
+    low, span = min(finite), (max(finite) - min(finite)) or 1.0
     top = len(BLOCKS) - 1
     return "".join("·" if value is None else BLOCKS[round((value - low) / span * top)] for value in values)
 
 
-def _signed_ic(value: Figure) -> str:
+def _format_ic(value: Figure) -> str:
     return number(value, 4, sign=True)
 
 
 def _format_decay(decay: Mapping[str, Figure]) -> str:
     days = sorted(decay, key=int)
-    shown = ", ".join(f"{day} d {_signed_ic(decay[day])}" for day in days if day in SHOWN_HORIZONS)
-    return f"{shown}  {spark([decay[day] for day in days])}" if len(days) > len(SHOWN_HORIZONS) else shown
+    text = ", ".join(f"{day} d {_format_ic(decay[day])}" for day in days if day in SHOWN_HORIZONS)
+    return f"{text}  {spark([decay[day] for day in days])}" if len(days) > len(SHOWN_HORIZONS) else text
 
 
 def _format_quintiles(metrics: WindowMetrics) -> str:
@@ -79,8 +79,8 @@ def _format_quintiles(metrics: WindowMetrics) -> str:
 
 
 def _format_regimes(regimes: Mapping[str, RegimeIC]) -> str:
-    known = [(name, regimes[name]) for name in REGIME_ORDER if name in regimes]
-    return ", ".join(f"{name} {_signed_ic(regime.rank_ic)} (t {number(regime.t, 1)})" for name, regime in known)
+    present = [(name, regimes[name]) for name in REGIME_ORDER if name in regimes]
+    return ", ".join(f"{name} {_format_ic(regime.rank_ic)} (t {number(regime.t, 1)})" for name, regime in present)
 
 
 def _format_exposures(exposures: StyleExposures | None) -> str:
@@ -103,8 +103,8 @@ def _format_neutralised(neutralised: NeutralisedIC | None) -> str:
     if neutralised.t is None:
         return "nothing is left"
     share = neutralised.kept
-    kept = f", {percent(share, 0)} of it kept" if share is not None and abs(share) <= MAX_SHARE_SHOWN_OF_IC else ""
-    return f"RankIC {_signed_ic(neutralised.rank_ic)}, t {number(neutralised.t, 2, sign=True)}{kept}"
+    remark = f", {percent(share, 0)} of it kept" if share is not None and abs(share) <= MAX_SHARE_SHOWN_OF_IC else ""
+    return f"RankIC {_format_ic(neutralised.rank_ic)}, t {number(neutralised.t, 2, sign=True)}{remark}"
 
 
 def _format_capacity(capacity: BookCapacity | None) -> str:

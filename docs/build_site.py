@@ -1,8 +1,8 @@
-"""Build the site from docs/: `make site` installs what this needs and runs it.
+"""Build the site from docs/: `make site` installs the tool and runs this.
 
-The pages are copied to build/pages with the pages of the repository's root that they link to. A link to another file of the
-repository becomes plain text there. Navigation follows the folders; a page's title is its first heading. A link to a page or
-a heading that does not exist ends the build with an error.
+The pages are copied to build/pages with the pages of the repository's root that they link to. A link to another file
+of the repository becomes plain text there. Navigation follows the folders; a page's title is its first heading. A link
+to a page or a heading that does not exist ends the build with an error.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build"
 PAGES = BUILD / "pages"
 PROJECT = ("ARCHITECTURE.md", "GLOSSARY.md", "CONTRIBUTING.md", "CHANGELOG.md")
-"""Pages of the repository's root that the site has in its last chapter."""
+"""Pages of the repository's root in the site's last chapter."""
 CHAPTERS = {
     "tutorials": "Tutorials", "how-to": "How-to", "explanation": "Explanation", "coming-from": "Coming from",
     "symptoms": "Symptoms", "reference": "Reference", "design": "Design", "project": "Project",
@@ -32,7 +32,7 @@ LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
 
 
 def staged(source: Path) -> Path | None:
-    """Return where a file of the repository lies among the pages; None if it is none of them."""
+    """Return the place of a repository file among the pages, or None if it is not one of them."""
     inside = source.relative_to(ROOT) if source.is_relative_to(ROOT) else None
     if inside is None or not source.is_file() or source.suffix not in KINDS:
         return None
@@ -44,31 +44,30 @@ def staged(source: Path) -> Path | None:
 
 
 def move_links(text: str, source: Path, pictures: set[Path]) -> str:
-    """Return a page with its links as they are among the pages."""
+    """Return a page with its links adapted to the places of the pages."""
 
-    def moved(link: re.Match[str]) -> str:
+    def move(link: re.Match[str]) -> str:
         mark, words, target = link.groups()
         if re.match(r"[a-z]+:|#", target):
             return link[0]
         path, _, heading = target.partition("#")
-        there = (source.parent / path).resolve()
-        place = staged(there)
+        target_file = (source.parent / path).resolve()
+        place = staged(target_file)
         if place is None or (place.is_relative_to(PAGES / "files") and not mark):
-            return (
-                link[0] if there.is_relative_to(ROOT / "docs") else words
-            )  # the build refuses a page of ours that is missing
+            # A link to a missing page of ours stays, so that the build refuses it.
+            return link[0] if target_file.is_relative_to(ROOT / "docs") else words
         if mark:
-            pictures.add(there)
-        here = staged(source)
-        assert here is not None
-        return f"{mark}[{words}]({os.path.relpath(place, here.parent)}{f'#{heading}' if heading else ''})"
+            pictures.add(target_file)
+        own_place = staged(source)
+        assert own_place is not None
+        return f"{mark}[{words}]({os.path.relpath(place, own_place.parent)}{f'#{heading}' if heading else ''})"
 
     parts = re.split(r"(^```.*?^```$)", text, flags=re.DOTALL | re.MULTILINE)
-    return "".join(part if part.startswith("```") else LINK.sub(moved, part) for part in parts)
+    return "".join(part if part.startswith("```") else LINK.sub(move, part) for part in parts)
 
 
 def copy_pages() -> None:
-    """Copy every page and the pictures that pages show."""
+    """Copy every page, and the pictures that pages show."""
     shutil.rmtree(BUILD / "pages", ignore_errors=True)
     pictures: set[Path] = set()
     index = ROOT / "docs" / "index.md"
@@ -86,24 +85,24 @@ def copy_pages() -> None:
 
 
 def title(page: Path) -> str:
-    """Return a page's first heading, without its marks."""
-    found = re.search(r"^# (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
-    return found[1].replace("`", "") if found else page.stem
+    """Return a page's first heading, without backticks."""
+    match = re.search(r"^# (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return match[1].replace("`", "") if match else page.stem
 
 
 def navigation() -> list[dict[str, Any]]:
     """Return the pages by chapter."""
     folders = {path.name: path for path in PAGES.iterdir() if path.is_dir() and any(path.glob("*.md"))}
     order = [*(name for name in CHAPTERS if name in folders), *sorted({*folders} - {*CHAPTERS})]
-    found: list[dict[str, Any]] = [{title(page): page.name} for page in sorted(PAGES.glob("*.md"), key=_place)]
+    entries: list[dict[str, Any]] = [{title(page): page.name} for page in sorted(PAGES.glob("*.md"), key=_rank_page)]
     for name in order:
-        pages = sorted(folders[name].glob("*.md"), key=_place)
-        found.append({CHAPTERS.get(name, name): [{title(page): f"{name}/{page.name}"} for page in pages]})
-    return found
+        pages = sorted(folders[name].glob("*.md"), key=_rank_page)
+        entries.append({CHAPTERS.get(name, name): [{title(page): f"{name}/{page.name}"} for page in pages]})
+    return entries
 
 
-def _place(page: Path) -> tuple[int, str]:
-    """Return where a page comes among its neighbours: as docs/index.md names it, others after that by name."""
+def _rank_page(page: Path) -> tuple[int, str]:
+    """Return a page's sort key: the order of its link in docs/index.md, then the name."""
     name = page.relative_to(PAGES).as_posix()
     at = (PAGES / "index.md").read_text(encoding="utf-8").find(f"({name})")
     return -1 if name == "index.md" else at if at >= 0 else sys.maxsize, name
@@ -118,13 +117,15 @@ def main() -> int:
     config.write_text(yaml.safe_dump(settings, sort_keys=False), encoding="utf-8")
     tool = Path(sys.executable).with_name("zensical")
     command = [str(tool), "build", "--clean", "--strict", "-f", str(config)]
-    done = subprocess.run(command, cwd=BUILD, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    if done.returncode:
-        told = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout)
-        print(told.partition("Traceback")[0], file=sys.stderr)
+    finished = subprocess.run(
+        command, cwd=BUILD, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
+    if finished.returncode:
+        output = re.sub(r"\x1b\[[0-9;]*m", "", finished.stdout)
+        print(output.partition("Traceback")[0], file=sys.stderr)
     else:
         print(f"the site: {(BUILD / 'site' / 'index.html').relative_to(ROOT)}")
-    return done.returncode
+    return finished.returncode
 
 
 if __name__ == "__main__":

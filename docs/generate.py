@@ -1,7 +1,7 @@
 """Write the pages of docs/reference from the code: settings, commands, tools, errors, operators and the record.
 
 python docs/generate.py            write the pages
-python docs/generate.py --check    write nothing; exit with 1 if a page is not what the code says
+python docs/generate.py --check    write nothing; exit with 1 if a page is not what the code gives
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def escape(cell: str) -> str:
-    """Return a text as the content of a table's cell: on one line, with its bars and angle brackets kept as they are."""
+    """Return a text as the content of a table's cell: on one line, with its bars and angle brackets escaped."""
     flat = " ".join(cell.split()).replace("|", "\\|")
     parts = re.split(r"(`[^`]*`)", flat)
     return "".join(part if part.startswith("`") else part.replace("<", "&lt;") for part in parts)
@@ -61,9 +61,13 @@ def first_paragraph(text: str | None) -> str:
 
 
 def sentence(text: str) -> str:
-    """Return a text that begins with a capital letter and ends with a point."""
-    said = text.strip()
-    return said[:1].upper() + said[1:] + ("" if said.endswith((".", "?", "!", ":")) else ".") if said else ""
+    """Return a text with a capital letter first and a full stop last."""
+    stripped = text.strip()
+    return (
+        stripped[:1].upper() + stripped[1:] + ("" if stripped.endswith((".", "?", "!", ":")) else ".")
+        if stripped
+        else ""
+    )
 
 
 # The campaign file.
@@ -79,12 +83,12 @@ UNDESCRIBED = {
     "models.models.NAME.input_cost_per_mtok": "US dollars per million tokens of prompts",
     "models.models.NAME.output_cost_per_mtok": "US dollars per million tokens of replies",
 }
-"""Words for settings whose declaration has none."""
+"""Descriptions of settings whose declaration has none."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """A section of the campaign file: its dotted path, what it is for, and its settings."""
+    """A section of the campaign file: its dotted path, its purpose, and its settings."""
 
     path: str
     purpose: str
@@ -93,61 +97,61 @@ class Section:
 
 def campaign_file() -> str:
     """Return the page of all settings of a campaign file."""
-    found = list(_sections(Settings, ""))
-    said = "\n\n".join(_section(each) for each in found)
-    count = sum(len(each.rows) for each in found)
+    sections = list(_iterate_sections(Settings, ""))
+    body = "\n\n".join(_render_section(section) for section in sections)
+    count = sum(len(section.rows) for section in sections)
     return f"""# Campaign file
 
 {GENERATED}
 
-A campaign file is YAML. `alphaloom init` writes one with a comment on every setting, `alphaloom run FILE` reads it, and
-`--set SECTION.KEY=VALUE` overrides one setting on the command line. Every setting has a default, so an empty file is valid.
-Unknown keys are refused, and all mistakes of a file are reported at once with their lines. Relative paths start from the
-folder of the file.
+A campaign file is YAML. `alphaloom init` writes one with a comment on every setting, `alphaloom run FILE` reads it,
+and `--set SECTION.KEY=VALUE` overrides one setting on the command line. Every setting has a default, so an empty file
+is valid. Unknown keys are refused, and all mistakes of a file are reported at once with their lines. Relative paths
+start from the folder of the file.
 
 There are {count} settings. In a path, `NAME` is a name of your choice and `[]` is an entry of a list.
 
-{said}
+{body}
 """
 
 
-def _section(section: Section) -> str:
+def _render_section(section: Section) -> str:
     title = f"## `{section.path}`" if section.path else "## Top level"
     head = ("setting", "value", "default", "meaning")
     return f"{title}\n\n{sentence(section.purpose)}\n\n{table(head, section.rows)}"
 
 
-def _sections(model: type[BaseModel], path: str) -> Iterator[Section]:
+def _iterate_sections(model: type[BaseModel], path: str) -> Iterator[Section]:
     """Yield the section of a model, then those inside it."""
     rows, inside = [], []
     for name, field in model.model_fields.items():
         place = f"{path}.{name}" if path else name
-        below = list(_models_inside(field.annotation, place))
+        below = list(_iterate_models(field.annotation, place))
         inside += below
         if below and below[0][1] == place and not _is_optional(field.annotation):
             continue  # a section of its own, always there
         meaning = field.description or UNDESCRIBED.get(place, "")
         if not meaning:
             raise SystemExit(f"{place} has no description: give its Field one, or add it to UNDESCRIBED in {__file__}")
-        default = "required" if field.is_required() else _default(field.get_default(call_default_factory=True))
-        rows.append((f"`{name}`", _kind(field.annotation, field.metadata), default, meaning))
+        default = "required" if field.is_required() else _format_default(field.get_default(call_default_factory=True))
+        rows.append((f"`{name}`", _describe_kind(field.annotation, field.metadata), default, meaning))
     yield Section(path, first_paragraph(model.__doc__), rows)
     for below_model, place in inside:
-        yield from _sections(below_model, place)
+        yield from _iterate_sections(below_model, place)
 
 
-def _models_inside(annotation: Any, place: str) -> Iterator[tuple[type[BaseModel], str]]:
-    """Yield the models that a value of this type holds, each with its path."""
+def _iterate_models(annotation: Any, place: str) -> Iterator[tuple[type[BaseModel], str]]:
+    """Yield the models inside a type, each with its path."""
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        yield from _models_inside(inner[0], place)
+        yield from _iterate_models(inner[0], place)
     elif origin in (Union, types.UnionType):
-        for each in inner:
-            yield from _models_inside(each, place)
+        for part in inner:
+            yield from _iterate_models(part, place)
     elif origin is dict:
-        yield from _models_inside(inner[1], f"{place}.NAME")
+        yield from _iterate_models(inner[1], f"{place}.NAME")
     elif origin in (tuple, list):
-        yield from _models_inside(inner[0], f"{place}[]")
+        yield from _iterate_models(inner[0], f"{place}[]")
     elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation, place
 
@@ -166,35 +170,38 @@ PLAIN = {
 }
 
 
-def _kind(annotation: Any, metadata: Iterable[Any] = ()) -> str:
-    """Say which values a setting takes."""
+def _describe_kind(annotation: Any, metadata: Iterable[Any] = ()) -> str:
+    """Describe the values that a setting takes."""
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        return _kind(inner[0], (*inner[1:], *metadata))
+        return _describe_kind(inner[0], (*inner[1:], *metadata))
     if origin in (Union, types.UnionType):
-        return " or ".join(dict.fromkeys(_kind(each, metadata) for each in inner))
+        return " or ".join(dict.fromkeys(_describe_kind(choice, metadata) for choice in inner))
     if origin is Literal:
-        return ", ".join(f"`{each}`" if each != "" else "empty" for each in inner)
+        return ", ".join(f"`{choice}`" if choice != "" else "empty" for choice in inner)
     if origin is dict:
-        return f"map of names to {_kind(inner[1])}"
+        return f"map of names to {_describe_kind(inner[1])}"
     if origin in (tuple, list):
-        many = origin is list or inner[-1] is Ellipsis
-        return f"list of {_kind(inner[0])}" if many else f"list of {len(inner)}: {_kind(inner[0])}"
+        varied = origin is list or inner[-1] is Ellipsis
+        return f"list of {_describe_kind(inner[0])}" if varied else f"list of {len(inner)}: {_describe_kind(inner[0])}"
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return "a section"
     name = getattr(annotation, "__name__", str(annotation))
-    return PLAIN.get(annotation, name) + (_bounds(metadata) if annotation in (int, float) else "")
+    return PLAIN.get(annotation, name) + (_describe_bounds(metadata) if annotation in (int, float) else "")
 
 
-def _bounds(metadata: Iterable[Any]) -> str:
+def _describe_bounds(metadata: Iterable[Any]) -> str:
     words = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
-    found = [
-        f"{said} {getattr(each, sign):,}" for each in metadata for sign, said in words.items() if hasattr(each, sign)
+    parts = [
+        f"{words_of} {getattr(bound, sign):,}"
+        for bound in metadata
+        for sign, words_of in words.items()
+        if hasattr(bound, sign)
     ]
-    return f", {' and '.join(found)}" if found else ""
+    return f", {' and '.join(parts)}" if parts else ""
 
 
-def _default(value: Any) -> str:
+def _format_default(value: Any) -> str:
     """Return a default as it would be written in the file."""
     if value is None or value is PydanticUndefined:
         return "`null`"
@@ -203,15 +210,15 @@ def _default(value: Any) -> str:
     if isinstance(value, str):
         return f"`{value}`" if value else "empty"
     if isinstance(value, Mapping):
-        return f"`{{{', '.join(f'{key}: {_plain(each)}' for key, each in value.items())}}}`"
+        return f"`{{{', '.join(f'{key}: {_format_plain(item)}' for key, item in value.items())}}}`"
     if isinstance(value, tuple | list):
         return f"`[{', '.join(map(str, value))}]`"
     return f"`{value}`"
 
 
-def _plain(value: Any) -> str:
+def _format_plain(value: Any) -> str:
     if isinstance(value, BaseModel):
-        return f"{{{', '.join(f'{key}: {each}' for key, each in value.model_dump(exclude_defaults=True).items())}}}"
+        return f"{{{', '.join(f'{key}: {item}' for key, item in value.model_dump(exclude_defaults=True).items())}}}"
     return str(value)
 
 
@@ -221,51 +228,51 @@ def _plain(value: Any) -> str:
 def command_line() -> str:
     """Return the page of all commands."""
     root = typer.main.get_command(app)
-    commands = list(_commands(root, "alphaloom"))
+    commands = list(_iterate_commands(root, "alphaloom"))
     index = table(
         ("command", "what it does"),
         (
-            (f"[`{name}`](#{name.replace(' ', '-')})", sentence(first_paragraph(each.help).split(". ")[0]))
-            for name, each in commands
+            (f"[`{name}`](#{name.replace(' ', '-')})", sentence(first_paragraph(command.help).split(". ")[0]))
+            for name, command in commands
         ),
     )
-    said = "\n\n".join(_command(name, each) for name, each in commands)
+    body = "\n\n".join(_render_command(name, command) for name, command in commands)
     return f"""# Command line
 
 {GENERATED}
 
-`alphaloom COMMAND --help` prints the same facts. {EPILOG}
-The codes are explained in [errors](errors.md#exit-codes). With `--json` a command prints one JSON object on standard output;
-progress and messages go to standard error. `RUN` is a run's id, its folder, or `latest`.
+`alphaloom COMMAND --help` prints the same facts. {EPILOG} The codes are explained in [errors](errors.md#exit-codes).
+With `--json` a command prints one JSON object on standard output; progress and messages go to standard error. `RUN` is
+a run's id, its folder, or `latest`.
 
 {index}
 
-{said}
+{body}
 """
 
 
-def _commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """Yield every command that does something, with its whole name."""
+def _iterate_commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """Yield every command that is not a group, with its full name."""
     inside = getattr(command, "commands", {})
-    for word, each in inside.items():
-        yield from _commands(each, f"{name} {word}")
+    for word, child in inside.items():
+        yield from _iterate_commands(child, f"{name} {word}")
     if not inside:
         yield name, command
 
 
-def _command(name: str, command: Any) -> str:
+def _render_command(name: str, command: Any) -> str:
     context = command.context_class(command, info_name=name)
     usage = f"{name} {' '.join(command.collect_usage_pieces(context))}".strip()
     epilog = str(command.epilog or "")
-    paragraphs = [" ".join(each.split()) for each in inspect.cleandoc(str(command.help or "")).split("\n\n")]
-    said = "\n\n".join(paragraphs).removesuffix(epilog).strip()
-    rows = [row for parameter in command.params if (row := _parameter(parameter, context))]
+    paragraphs = [" ".join(paragraph.split()) for paragraph in inspect.cleandoc(str(command.help or "")).split("\n\n")]
+    body = "\n\n".join(paragraphs).removesuffix(epilog).strip()
+    rows = [row for parameter in command.params if (row := _describe_parameter(parameter, context))]
     options = f"\n\n{table(('argument or option', 'meaning'), rows)}" if rows else ""
-    return f"## {name}\n\n```text\n{usage}\n```\n\n{said}{options}"
+    return f"## {name}\n\n```text\n{usage}\n```\n\n{body}{options}"
 
 
-def _parameter(parameter: Any, context: Any) -> tuple[str, str] | None:
-    """Return how an argument or option is written and what it means; None for one that is hidden."""
+def _describe_parameter(parameter: Any, context: Any) -> tuple[str, str] | None:
+    """Return the notation and the meaning of an argument or option; None for a hidden one."""
     if getattr(parameter, "hidden", False):
         return None
     record = parameter.get_help_record(context)
@@ -278,96 +285,103 @@ def _parameter(parameter: Any, context: Any) -> tuple[str, str] | None:
 
 def mcp_tools() -> str:
     """Return the page of the MCP servers: tools with their arguments, resources and prompts."""
-    return asyncio.run(_mcp_tools())
+    return asyncio.run(_render_servers())
 
 
-async def _mcp_tools() -> str:
-    chapters = [await _server(name) for name in SERVERS]
+async def _render_servers() -> str:
+    chapters = [await _render_server(name) for name in SERVERS]
     return f"""# MCP tools
 
 {GENERATED}
 
-`alphaloom serve mcp NAME` serves one of these servers, `alphaloom serve mcp --all` all of them on one connection. A caller
-sees only the tools that its scopes allow. Every answer is a JSON object. A refusal is one too, with the keys of
-[an error](errors.md), and every call is [recorded](record.md#tool-calls). No answer has more than 200 KB, long lists have a
-cursor, and no tool shows data after the search window.
+`alphaloom serve mcp NAME` serves one of these servers, `alphaloom serve mcp --all` all of them on one connection. A
+caller sees only the tools that its scopes allow. Every answer is a JSON object. A refusal is one too, with the keys of
+[an error](errors.md), and every call is [recorded](record.md#tool-calls). No answer has more than 200 KB, long lists
+have a cursor, and no tool shows data after the search window.
 
-Scopes: {", ".join(f"`{each}`" for each in sorted(EVERY_SCOPE))} and `data:jurisdiction:XX`. Python code in `score_factor` needs
-`data:read` as well, because code can report what it read in an error.
+Scopes: {", ".join(f"`{each}`" for each in sorted(EVERY_SCOPE))} and `data:jurisdiction:XX`. Python code in
+`score_factor` needs `data:read` as well, because code can report what it read in an error.
 
 {chr(10).join(chapters)}"""
 
 
-def _served(scopes: frozenset[str]) -> ServedCaller:
-    """Return what the servers stand on, for a caller with these scopes; no data is opened for a list."""
-    unopened: Any = SimpleNamespace(run="docs", ledger=SimpleNamespace(workspace=Path()))
-    served = ServedCaller.for_campaign(unopened, lambda call: None, lambda: datetime.now(UTC))
+def _make_caller(scopes: frozenset[str]) -> ServedCaller:
+    """Return the caller that the servers are built for, with these scopes; a list of tools opens no data."""
+    evaluator: Any = SimpleNamespace(run="docs", ledger=SimpleNamespace(workspace=Path()))
+    served = ServedCaller.for_campaign(evaluator, lambda call: None, lambda: datetime.now(UTC))
     return replace(served, entry=replace(served.entry, caller=Caller("docs", scopes)))
 
 
-async def _server(name: str) -> str:
-    server = SERVERS[name](_served(EVERY_SCOPE))
-    asked = {scope: await SERVERS[name](_served(frozenset({scope}))).list_tools() for scope in sorted(EVERY_SCOPE)}
-    scopes = {tool.name: scope for scope, tools in asked.items() for tool in tools}
-    tools = [_tool(tool, scopes[tool.name]) for tool in await server.list_tools()]
-    resources = [(str(each.uri), each.description) for each in await server.list_resources()]
-    resources += [(each.uri_template, each.description) for each in await server.list_resource_templates()]
-    rows = [(f"`{uri}`", first_paragraph(said)) for uri, said in resources]
-    told = f"\n### Resources of `{name}`\n\n{table(('address', 'content'), rows)}\n" if rows else ""
-    prompts = [(f"`{each.name}`", first_paragraph(each.description)) for each in await server.list_prompts()]
-    told += f"\n### Prompts of `{name}`\n\n{table(('prompt', 'purpose'), prompts)}\n" if prompts else ""
-    return f"## `{name}`\n\n{server.instructions}\n\n{chr(10).join(tools)}{told}"
+async def _render_server(name: str) -> str:
+    server = SERVERS[name](_make_caller(EVERY_SCOPE))
+    listed = {
+        scope: await SERVERS[name](_make_caller(frozenset({scope}))).list_tools() for scope in sorted(EVERY_SCOPE)
+    }
+    scopes = {tool.name: scope for scope, tools in listed.items() for tool in tools}
+    tools = [_render_tool(tool, scopes[tool.name]) for tool in await server.list_tools()]
+    resources = [(str(entry.uri), entry.description) for entry in await server.list_resources()]
+    resources += [(entry.uri_template, entry.description) for entry in await server.list_resource_templates()]
+    rows = [(f"`{uri}`", first_paragraph(description)) for uri, description in resources]
+    extra = f"\n### Resources of `{name}`\n\n{table(('address', 'content'), rows)}\n" if rows else ""
+    prompts = [(f"`{entry.name}`", first_paragraph(entry.description)) for entry in await server.list_prompts()]
+    extra += f"\n### Prompts of `{name}`\n\n{table(('prompt', 'purpose'), prompts)}\n" if prompts else ""
+    return f"## `{name}`\n\n{server.instructions}\n\n{chr(10).join(tools)}{extra}"
 
 
-def _tool(tool: Any, scope: str) -> str:
+def _render_tool(tool: Any, scope: str) -> str:
     schema, hints = tool.input_schema, tool.annotations
     needed = schema.get("required", [])
     rows = [
-        (f"`{name}`", _takes(each, schema), _tool_default(each, name in needed), _described(each, schema))
-        for name, each in schema.get("properties", {}).items()
+        (
+            f"`{name}`",
+            _describe_values(part, schema),
+            _format_tool_default(part, name in needed),
+            _describe_argument(part, schema),
+        )
+        for name, part in schema.get("properties", {}).items()
     ]
     effect = "reads only" if hints and hints.read_only_hint else "writes to the record"
     effect = "spends a trial, which cannot be undone" if hints and hints.destructive_hint else effect
-    paragraphs = "\n\n".join(" ".join(each.split()) for each in inspect.cleandoc(tool.description or "").split("\n\n"))
+    paragraphs = "\n\n".join(" ".join(part.split()) for part in inspect.cleandoc(tool.description or "").split("\n\n"))
     arguments = table(("argument", "value", "default", "meaning"), rows) if rows else "No arguments."
     return f"### `{tool.name}`\n\n{paragraphs}\n\nScope `{scope}`; {effect}.\n\n{arguments}\n"
 
 
-def _tool_default(schema: Mapping[str, Any], needed: bool) -> str:
-    return "required" if needed else _default(schema.get("default"))
+def _format_tool_default(schema: Mapping[str, Any], needed: bool) -> str:
+    return "required" if needed else _format_default(schema.get("default"))
 
 
-def _resolve(schema: Mapping[str, Any], whole: Mapping[str, Any]) -> Mapping[str, Any]:
+def _resolve(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
     name = str(schema.get("$ref", "")).rpartition("/")[2]
-    return {**whole["$defs"][name], **{key: each for key, each in schema.items() if key != "$ref"}} if name else schema
+    return {**root["$defs"][name], **{key: value for key, value in schema.items() if key != "$ref"}} if name else schema
 
 
-def _described(schema: Mapping[str, Any], whole: Mapping[str, Any]) -> str:
-    found = _resolve(schema, whole)
-    keys = found.get("properties", {})
-    inner = "; ".join(f"`{name}`: {_takes(each, whole)}" for name, each in keys.items())
-    return first_paragraph(str(found.get("description", ""))) + (f"; keys: {inner}" if inner else "")
+def _describe_argument(schema: Mapping[str, Any], root: Mapping[str, Any]) -> str:
+    resolved = _resolve(schema, root)
+    keys = resolved.get("properties", {})
+    inner = "; ".join(f"`{name}`: {_describe_values(part, root)}" for name, part in keys.items())
+    return first_paragraph(str(resolved.get("description", ""))) + (f"; keys: {inner}" if inner else "")
 
 
-def _takes(schema: Mapping[str, Any], whole: Mapping[str, Any]) -> str:
-    """Say which values a JSON schema allows."""
-    found = _resolve(schema, whole)
-    if "anyOf" in found:
-        return " or ".join(_takes(each, whole) for each in found["anyOf"])
-    if "enum" in found or "const" in found:
-        return ", ".join(f"`{each}`" for each in found.get("enum", [found.get("const")]))
-    if found.get("type") == "array":
-        size = _span(found.get("minItems"), found.get("maxItems"))
-        return f"list{f' of {size}' if size else ''}: {_takes(found['items'], whole)}"
+def _describe_values(schema: Mapping[str, Any], root: Mapping[str, Any]) -> str:
+    """Describe the values that a JSON schema allows."""
+    resolved = _resolve(schema, root)
+    if "anyOf" in resolved:
+        return " or ".join(_describe_values(choice, root) for choice in resolved["anyOf"])
+    if "enum" in resolved or "const" in resolved:
+        return ", ".join(f"`{choice}`" for choice in resolved.get("enum", [resolved.get("const")]))
+    if resolved.get("type") == "array":
+        size = _format_span(resolved.get("minItems"), resolved.get("maxItems"))
+        return f"list{f' of {size}' if size else ''}: {_describe_values(resolved['items'], root)}"
     plain = {"string": "text", "integer": "whole number", "boolean": "`true` or `false`", "null": "`null`"}
-    kind = plain.get(str(found.get("type")), str(found.get("type", "any")))
-    kind = "day, YYYY-MM-DD" if found.get("format") == "date" else kind
-    size = _span(found.get("minimum"), found.get("maximum"))
-    length = f", at most {found['maxLength']:,} characters" if "maxLength" in found else ""
+    kind = plain.get(str(resolved.get("type")), str(resolved.get("type", "any")))
+    kind = "day, YYYY-MM-DD" if resolved.get("format") == "date" else kind
+    size = _format_span(resolved.get("minimum"), resolved.get("maximum"))
+    length = f", at most {resolved['maxLength']:,} characters" if "maxLength" in resolved else ""
     return f"{kind}{f', {size}' if size else ''}{length}"
 
 
-def _span(low: Any, high: Any) -> str:
+def _format_span(low: Any, high: Any) -> str:
     if low is None and high is None:
         return ""
     return (
@@ -396,13 +410,13 @@ OWN_CODES = {
     "system": ("2", "the operating system refused: a full disk, missing permission, a path that is not there"),
     "usage": ("2", "a command or option that does not exist, or a value that it does not take"),
 }
-"""Exit code and meaning of what the command line itself makes of errors that are not ours."""
+"""Exit code and meaning of errors that the command line makes of foreign exceptions."""
 BASES = ("AlphaloomError", "SandboxError")
 
 
 @dataclass(frozen=True)
 class ErrorCode:
-    """One code: the room, what raises it, the exit code, and what it means."""
+    """One code: the room, the class, the exit code, and the meaning."""
 
     code: str
     exit_code: str
@@ -413,10 +427,10 @@ class ErrorCode:
 
 def errors() -> str:
     """Return the page of error codes and exit codes, read from the source without importing it."""
-    found = _merged(_error_codes())
+    codes = _merge_codes(_iterate_codes())
     rooms: dict[str, list[ErrorCode]] = {}
-    for each in found:
-        rooms.setdefault(each.room, []).append(each)
+    for entry in codes:
+        rooms.setdefault(entry.room, []).append(entry)
     head = ("code", "exit", "raised as", "meaning")
     chapters = [
         f"### `{room}`\n\n" + table(head, ((f"`{e.code}`", e.exit_code, f"`{e.raised}`", e.meaning) for e in rows))
@@ -427,8 +441,8 @@ def errors() -> str:
 
 {GENERATED}
 
-Every error names what happened, where, and what to do. On the command line it is a block on standard error; with `--json`,
-and from an MCP tool, it is an object:
+Every error names what happened, where, and what to do. On the command line it is a block on standard error; with
+`--json`, and from an MCP tool, it is an object:
 
 | key | content |
 | --- | --- |
@@ -449,10 +463,10 @@ In Python all errors derive from `alphaloom.ledger.AlphaloomError`, except those
 
 ## Error codes
 
-{chr(10).join(f"{each}{chr(10)}" for each in chapters)}"""
+{chr(10).join(f"{entry}{chr(10)}" for entry in chapters)}"""
 
 
-def _sources() -> Iterator[tuple[str, ast.Module]]:
+def _iterate_modules() -> Iterator[tuple[str, ast.Module]]:
     """Yield every module of the package with its room."""
     for room in sorted(path.parent for path in ROOT.glob("*/__init__.py")):
         if room.name != "tests":
@@ -460,24 +474,24 @@ def _sources() -> Iterator[tuple[str, ast.Module]]:
                 yield room.name, ast.parse(path.read_text(encoding="utf-8"))
 
 
-def _error_codes() -> Iterator[ErrorCode]:
-    """Yield the codes of all error classes, and those that are given in a call."""
-    modules = list(_sources())
+def _iterate_codes() -> Iterator[ErrorCode]:
+    """Yield the codes of all error classes, and those given in a call."""
+    modules = list(_iterate_modules())
     classes = {
         node.name: (room, node) for room, tree in modules for node in ast.walk(tree) if isinstance(node, ast.ClassDef)
     }
     ours = [name for name in classes if _descends(name, classes)]
     for name in ours:
         room, node = classes[name]
-        code, status = _inherited(name, "code", classes), _inherited(name, "exit_code", classes)
+        code, status = _find_inherited(name, "code", classes), _find_inherited(name, "exit_code", classes)
         yield ErrorCode(code, status, name, first_paragraph(ast.get_docstring(node)), room)
     for room, tree in modules:
-        for function, call in _calls(tree):
-            code = _literal(call, "code")
-            raised = _called_name(call)
+        for function, call in _iterate_calls(tree):
+            code = _find_literal(call, "code")
+            raised = _name_callee(call)
             if code and raised in ours:
-                status = _literal(call, "exit_code") or _inherited(raised, "exit_code", classes)
-                yield ErrorCode(code, status, raised, _message(call, function), room)
+                status = _find_literal(call, "exit_code") or _find_inherited(raised, "exit_code", classes)
+                yield ErrorCode(code, status, raised, _find_message(call, function), room)
             elif raised == "_make_record" and call.args and isinstance(call.args[0], ast.Constant):
                 own = str(call.args[0].value)
                 yield ErrorCode(own, OWN_CODES[own][0], "command line", OWN_CODES[own][1], room)
@@ -486,28 +500,28 @@ def _error_codes() -> Iterator[ErrorCode]:
 def _descends(name: str, classes: Mapping[str, tuple[str, ast.ClassDef]]) -> bool:
     if name in BASES:
         return True
-    return name in classes and any(_descends(base, classes) for base in _base_names(classes[name][1]) if base != name)
+    return name in classes and any(_descends(base, classes) for base in _list_bases(classes[name][1]) if base != name)
 
 
-def _base_names(node: ast.ClassDef) -> list[str]:
+def _list_bases(node: ast.ClassDef) -> list[str]:
     return [ast.unparse(base).rpartition(".")[2] for base in node.bases]
 
 
-def _inherited(name: str, attribute: str, classes: Mapping[str, tuple[str, ast.ClassDef]]) -> str:
-    """Return a class's code or exit code, its own or that of the nearest base that has one."""
+def _find_inherited(name: str, attribute: str, classes: Mapping[str, tuple[str, ast.ClassDef]]) -> str:
+    """Return a class's code or exit code: its own, or that of the nearest base with one."""
     for line in classes[name][1].body:
         if not isinstance(line, ast.Assign | ast.AnnAssign) or line.value is None:
             continue
         targets = line.targets if isinstance(line, ast.Assign) else [line.target]
-        if any(isinstance(each, ast.Name) and each.id == attribute for each in targets):
+        if any(isinstance(target, ast.Name) and target.id == attribute for target in targets):
             return str(ast.literal_eval(line.value))
-    for base in _base_names(classes[name][1]):
-        if base in classes and (found := _inherited(base, attribute, classes)):
+    for base in _list_bases(classes[name][1]):
+        if base in classes and (found := _find_inherited(base, attribute, classes)):
             return found
     return ""
 
 
-def _calls(tree: ast.AST, function: str = "") -> Iterator[tuple[str, ast.Call]]:
+def _iterate_calls(tree: ast.AST, function: str = "") -> Iterator[tuple[str, ast.Call]]:
     """Yield every call with the docstring of the function around it."""
     for node in ast.iter_child_nodes(tree):
         inner = function
@@ -515,44 +529,44 @@ def _calls(tree: ast.AST, function: str = "") -> Iterator[tuple[str, ast.Call]]:
             inner = first_paragraph(ast.get_docstring(node)) or function
         if isinstance(node, ast.Call):
             yield inner, node
-        yield from _calls(node, inner)
+        yield from _iterate_calls(node, inner)
 
 
-def _called_name(call: ast.Call) -> str:
+def _name_callee(call: ast.Call) -> str:
     return ast.unparse(call.func).rpartition(".")[2]
 
 
-def _literal(call: ast.Call, name: str) -> str:
+def _find_literal(call: ast.Call, name: str) -> str:
     for keyword in call.keywords:
         if keyword.arg == name and isinstance(keyword.value, ast.Constant):
             return str(keyword.value.value)
     return ""
 
 
-def _message(call: ast.Call, function: str) -> str:
-    """Return the message of an error that is made in a call, with … for what is filled in.
+def _find_message(call: ast.Call, function: str) -> str:
+    """Return the literal message of an error in a call, with … for each inserted value.
 
-    Where the message is not written there, return what a function that makes the error says of it, or nothing.
+    If the call has no literal message, return the description of the function that makes the error, or nothing.
     """
-    given = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "message"), None)
-    parts = given.values if isinstance(given, ast.JoinedStr) else [given]
-    said = "".join(str(each.value) if isinstance(each, ast.Constant) else "…" for each in parts)
-    if len(re.findall(r"[a-z]+", said)) > 2:
-        return f"“{re.sub('[…:. ]*…[…:. ]*$', ' …', said).strip()}”"
+    argument = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "message"), None)
+    parts = argument.values if isinstance(argument, ast.JoinedStr) else [argument]
+    message = "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in parts)
+    if len(re.findall(r"[a-z]+", message)) > 2:
+        return f"“{re.sub('[…:. ]*…[…:. ]*$', ' …', message).strip()}”"
     returned = function.removeprefix("Return the error for ")
     return sentence(returned) if returned != function else ""
 
 
-def _merged(found: Iterable[ErrorCode]) -> list[ErrorCode]:
+def _merge_codes(codes: Iterable[ErrorCode]) -> list[ErrorCode]:
     """Return the codes by room and name, one row for a code that several calls of one class give."""
     rows: dict[tuple[str, str, str, str], list[str]] = {}
     docs: dict[str, str] = {}
-    for each in found:  # classes come before calls
-        docs.setdefault(each.raised, each.meaning)
-        rows.setdefault((each.room, each.code, each.raised, each.exit_code), []).append(each.meaning)
+    for entry in codes:  # classes come before calls
+        docs.setdefault(entry.raised, entry.meaning)
+        rows.setdefault((entry.room, entry.code, entry.raised, entry.exit_code), []).append(entry.meaning)
     return [
-        ErrorCode(code, status, raised, "; ".join(filter(None, dict.fromkeys(said))) or docs[raised], room)
-        for (room, code, raised, status), said in sorted(rows.items())
+        ErrorCode(code, status, raised, "; ".join(filter(None, dict.fromkeys(meanings))) or docs[raised], room)
+        for (room, code, raised, status), meanings in sorted(rows.items())
     ]
 
 
@@ -580,7 +594,7 @@ TABLES = {
     "standings": "changes of a library factor's status: live, decaying, retired, watched",
     "sightings": "the RankIC of a library factor on one new day",
 }
-"""What each table of the ledger holds."""
+"""The content of each table of the ledger."""
 RECORDS: dict[str, type[Any]] = {
     "attempts": records.Attempt, "evaluations": records.Evaluation, "calls": records.ModelCall,
     "verdicts": records.VerdictRow, "artefacts": records.Artefact, "events": records.Event,
@@ -658,9 +672,9 @@ EVENTS = {
     "stop": "a person asked the run to stop",
     "way": "what the learned routing policy chose for a call, and why",
 }
-"""What the kinds of events are."""
+"""The meaning of the kinds of events."""
 AT_THE_START = {"decaying", "library", "retired"}
-"""Kinds that are written in a loop, where reading the source does not find them."""
+"""Kinds that are written in a loop, which reading the source does not find."""
 
 
 def record() -> str:
@@ -669,79 +683,84 @@ def record() -> str:
     printed = re.search(r"<!-- results.json -->\n+```text\n(.*?)```", TUTORIAL.read_text(encoding="utf-8"), re.DOTALL)
     _compare("keys of results.json", {*RESULTS} - ONLY_SOMETIMES, printed[1].split() if printed else ())
     kinds = {
-        kind if not kind.startswith("agents.") or kind == "agents.review" else "agents.*" for kind in _event_kinds()
+        kind if not kind.startswith("agents.") or kind == "agents.review" else "agents.*"
+        for kind in _find_event_kinds()
     }
     _compare("kinds of events", EVENTS, kinds | AT_THE_START)
-    named = ", ".join(f"`{each.name}`" for each in fields(ToolCall))
+    keys = ", ".join(f"`{column.name}`" for column in fields(ToolCall))
     return f"""# The record
 
 {GENERATED}
 
-A workspace (`.alphaloom` by default) holds the record of all its campaigns. Nothing in it is updated or deleted. Keys depend on
-content, so a step that runs again adds nothing. `alphaloom log`, `alphaloom status` and `alphaloom evidence verify` read it;
-this page is for programs and auditors. [The ledger's design page](../design/ledger.md) says why it is built this way.
+A workspace (`.alphaloom` by default) holds the record of all its campaigns. Nothing in it is updated or deleted. Keys
+depend on content, so a step that runs again adds nothing. `alphaloom log`, `alphaloom status` and
+`alphaloom evidence verify` read it; this page is for programs and auditors.
+[The ledger's design page](../design/ledger.md) says why it is built this way.
 
 ## Files of a run
 
 They lie in `runs/RUN/` of the workspace, and the ledger has their digests.
 
-{table(("file", "content"), ((f"`{name}`", said) for name, said in FILES.items()))}
+{table(("file", "content"), ((f"`{name}`", text) for name, text in FILES.items()))}
 
 ## results.json
 
 It holds no clock, no path and not the run's id. Numbers are rounded, lists of factors are sorted by id.
 
-{table(("key", "content"), ((f"`{name}`", said) for name, said in RESULTS.items()))}
+{table(("key", "content"), ((f"`{name}`", text) for name, text in RESULTS.items()))}
 
 ## Tables
 
-The ledger is `ledger.sqlite`, an SQLite file, or a PostgreSQL schema with the same tables (layout {SCHEMA_VERSION}). `at` is the UTC time of
-writing. `body` is canonical JSON with the record's other fields.
+The ledger is `ledger.sqlite`, an SQLite file, or a PostgreSQL schema with the same tables (layout {SCHEMA_VERSION}).
+`at` is the UTC time of writing. `body` is canonical JSON with the record's other fields.
 
-{_tables()}
+{_render_tables()}
 
 ## Events
 
 An event has a run, a kind, a key and a body. The first body under a key stands.
 
-{table(("kind", "content"), ((f"`{name}`", said) for name, said in EVENTS.items()))}
+{table(("kind", "content"), ((f"`{name}`", text) for name, text in EVENTS.items()))}
 
 ## Tool calls
 
-Each call of an MCP tool is one line of JSON in `audit/calls-*.jsonl` of the workspace: {named}. Arguments and answers are kept as digests.
-The lines are chained by digests; `alphaloom audit verify` checks the chain and `alphaloom audit tail` prints it.
+Each call of an MCP tool is one line of JSON in `audit/calls-*.jsonl` of the workspace: {keys}. Arguments and answers
+are kept as digests. The lines are chained by digests; `alphaloom audit verify` checks the chain and
+`alphaloom audit tail` prints it.
 """
 
 
-def _tables() -> str:
+def _render_tables() -> str:
     rows = []
     for name, columns in tables(ColumnTypes("serial", "integer", "text")).items():
-        kept = re.findall(r"(?:^|,)\s*([a-z_]+)\s+(?:serial|integer|text)", columns)
-        inside = [each.name for each in fields(RECORDS[name]) if each.name not in kept] if name in RECORDS else []
-        body = f" (`body`: {', '.join(f'`{each}`' for each in inside)})" if inside else ""
-        rows.append((f"`{name}`", TABLES[name], ", ".join(f"`{each}`" for each in kept) + body))
+        names = re.findall(r"(?:^|,)\s*([a-z_]+)\s+(?:serial|integer|text)", columns)
+        body_keys = (
+            [column.name for column in fields(RECORDS[name]) if column.name not in names] if name in RECORDS else []
+        )
+        body = f" (`body`: {', '.join(f'`{column}`' for column in body_keys)})" if body_keys else ""
+        rows.append((f"`{name}`", TABLES[name], ", ".join(f"`{column}`" for column in names) + body))
     return table(("table", "content", "columns"), rows)
 
 
-def _event_kinds() -> set[str]:
+def _find_event_kinds() -> set[str]:
     """Return the kinds of events that the package writes, read from its calls."""
-    modules = list(_sources())
-    constants = {name: value for _, tree in modules for name, value in _constants(tree)}
-    found = set()
+    modules = list(_iterate_modules())
+    constants = {name: value for _, tree in modules for name, value in _iterate_constants(tree)}
+    kinds = set()
     for _, tree in modules:
-        for _, call in _calls(tree):
-            kind = call.args[1] if _called_name(call) in ("record_event", "Event") and len(call.args) > 1 else None
+        for _, call in _iterate_calls(tree):
+            kind = call.args[1] if _name_callee(call) in ("record_event", "Event") and len(call.args) > 1 else None
             if isinstance(kind, ast.Constant):
-                found.add(str(kind.value))
+                kinds.add(str(kind.value))
             elif isinstance(kind, ast.JoinedStr):
-                found.add("agents.*")
+                kinds.add("agents.*")
             elif isinstance(kind, ast.Name) and kind.id in constants:
-                found.add(constants[kind.id])
-    return found
+                kinds.add(constants[kind.id])
+    return kinds
 
 
-def _constants(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Yield the constants of a module that are texts."""
+def _iterate_constants(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Yield the text constants of a module."""
     for node in tree.body:
         if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
             continue
@@ -759,11 +778,11 @@ def _text_constants(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, st
             yield name.id, text.value
 
 
-def _compare(what: str, described: Iterable[str], there: Iterable[str]) -> None:
-    """Refuse words for what is not there, and what has no words."""
-    missing, gone = {*there} - {*described}, {*described} - {*there}
+def _compare(subject: str, described: Iterable[str], present: Iterable[str]) -> None:
+    """Refuse descriptions of missing things, and things without a description."""
+    missing, gone = {*present} - {*described}, {*described} - {*present}
     if missing or gone:
-        raise SystemExit(f"{what}: describe {sorted(missing)} and remove {sorted(gone)} in {Path(__file__).name}")
+        raise SystemExit(f"{subject}: describe {sorted(missing)} and remove {sorted(gone)} in {Path(__file__).name}")
 
 
 PAGES = {

@@ -1,15 +1,15 @@
-"""Run the tutorials and compare what they print with what they say.
+"""Run the tutorials and compare their output with the pages.
 
 python docs/run_tutorials.py                      run all pages of docs/tutorials
 python docs/run_tutorials.py first-campaign       run some of them
-python docs/run_tutorials.py --write              put what was printed into the pages, where it holds no "..."
+python docs/run_tutorials.py --write              write the output into the pages, where a block has no "..."
 
 A tutorial is Markdown. Each page runs in an empty folder, in the order of its blocks:
 
 - a block with a title is written to a file of that name;
 - ``sh`` is run by a shell that stops at the first error;
 - ``python`` is run in one interpreter a page;
-- ``text`` straight after one of these is what it must print on standard output. "..." stands for anything.
+- ``text`` straight after one of these is the expected standard output. "..." stands for anything.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ COLUMNS = "120"
 
 @dataclass(frozen=True)
 class Step:
-    """Something that is run or written, and what it must print: None where a page does not say."""
+    """A block to run or write, and its expected output: None where a page has none."""
 
     language: str
     title: str
@@ -62,44 +62,44 @@ def steps(text: str) -> Iterator[Step]:
 
 
 def run_shell(body: str, environment: dict[str, str]) -> str:
-    """Run a shell block; return what it wrote to standard output."""
-    done = subprocess.run(
+    """Run a shell block; return its standard output."""
+    finished = subprocess.run(
         ["sh", "-e", "-c", body], env=environment, capture_output=True, text=True, check=False, timeout=PATIENCE_S
     )
-    if done.returncode:
-        raise SystemExit(f"exit code {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
-    return done.stdout
+    if finished.returncode:
+        raise SystemExit(f"exit code {finished.returncode}\n{finished.stdout[-2000:]}\n{finished.stderr[-2000:]}")
+    return finished.stdout
 
 
 def run_python(body: str, names: dict[str, object], place: str) -> str:
-    """Run a Python block in the page's interpreter; return what it printed."""
+    """Run a Python block in the page's interpreter; return its output."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(compile(body, place, "exec"), names)  # noqa: S102  # the pages are ours
     return printed.getvalue()
 
 
-def differs(expected: str, got: str) -> str:
-    """Return where an output is not the expected one; empty if it is."""
-    if OutputChecker().check_output(expected, got, ELLIPSIS | NORMALIZE_WHITESPACE):
+def differs(expected: str, output: str) -> str:
+    """Return the difference between an output and the expected one; empty if they match."""
+    if OutputChecker().check_output(expected, output, ELLIPSIS | NORMALIZE_WHITESPACE):
         return ""
-    lines = difflib.unified_diff(expected.splitlines(), got.splitlines(), "the page", "the program", lineterm="")
+    lines = difflib.unified_diff(expected.splitlines(), output.splitlines(), "the page", "the program", lineterm="")
     return "\n".join(lines)
 
 
 def environment() -> dict[str, str]:
-    """Return the environment of a page: this checkout, tables of one width, and no setting of whoever runs it."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("ALPHALOOM")}
+    """Return the environment of a page: this checkout, tables of one width, and no setting of the user's own."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("ALPHALOOM")}
     paths = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    return {**kept, "PATH": paths, "PYTHONPATH": str(ROOT / ".root"), "COLUMNS": COLUMNS, "NO_COLOR": "1"}
+    return {**inherited, "PATH": paths, "PYTHONPATH": str(ROOT / ".root"), "COLUMNS": COLUMNS, "NO_COLOR": "1"}
 
 
 def run_page(page: Path, *, write: bool) -> int:
     """Run a page in an empty folder; return how many outputs differ."""
     text, wrong = page.read_text(encoding="utf-8"), 0
     names: dict[str, object] = {"__name__": "__main__"}
-    written = text
-    sys.path.insert(0, "")  # files that the page writes can be imported, as where a person tries it
+    rewritten = text
+    sys.path.insert(0, "")  # so that the page can import the files that it writes
     for step in steps(text):
         place = f"{page.name}:{step.line}"
         if step.title:
@@ -107,28 +107,28 @@ def run_page(page: Path, *, write: bool) -> int:
             continue
         print(f"  {place}", file=sys.stderr, flush=True)
         is_shell = step.language == "sh"
-        got = run_shell(step.body, dict(os.environ)) if is_shell else run_python(step.body, names, place)
-        if step.expected is None or not (wrong_here := differs(step.expected["body"], got)):
+        output = run_shell(step.body, dict(os.environ)) if is_shell else run_python(step.body, names, place)
+        if step.expected is None or not (wrong_here := differs(step.expected["body"], output)):
             continue
         if write and "..." not in step.expected["body"]:
-            lines = "\n".join(line.rstrip() for line in got.rstrip().splitlines())
-            written = written.replace(step.expected[0], f"```text\n{lines}\n```", 1)
+            lines = "\n".join(line.rstrip() for line in output.rstrip().splitlines())
+            rewritten = rewritten.replace(step.expected[0], f"```text\n{lines}\n```", 1)
         else:
             print(f"{place} printed something else:\n{wrong_here}", flush=True)
             wrong += 1
-    if written != text:
-        page.write_text(written, encoding="utf-8")
+    if rewritten != text:
+        page.write_text(rewritten, encoding="utf-8")
     return wrong
 
 
 def main() -> int:
     """Run the pages that are named, or all, each in a process and an empty folder of its own."""
-    write, named = "--write" in sys.argv, [each for each in sys.argv[1:] if not each.startswith("--")]
+    write, names = "--write" in sys.argv, [argument for argument in sys.argv[1:] if not argument.startswith("--")]
     if "--inside" in sys.argv:
-        return min(run_page(Path(named[0]), write=write), 1)
+        return min(run_page(Path(names[0]), write=write), 1)
     failed = []
     for page in sorted(TUTORIALS.glob("*.md")):
-        if named and page.stem not in named:
+        if names and page.stem not in names:
             continue
         began = time.monotonic()
         with tempfile.TemporaryDirectory() as folder:

@@ -1,14 +1,17 @@
-"""A model's server that proves what it was launched with: the other end of `attestation` in a campaign file.
+r"""A model's server that proves what it was launched with: the other end of `attestation` in a campaign file.
 
-python examples/attested_endpoint.py --upstream http://127.0.0.1:8000 --model qwen --flags "--dtype bfloat16" --image sha256:0a1b
+python examples/attested_endpoint.py --upstream http://127.0.0.1:8000 --model qwen \
+    --flags "--dtype bfloat16" --image sha256:0a1b
 
 It stands before a server that speaks the OpenAI protocol (vLLM or another), passes questions on to it, and answers
-`/attestation?nonce=...` with a statement: the nonce, the sha256 of the launch, the sha256 of its TLS key, and until when it
-stands, signed with Ed25519. The TLS key is made at the start and never leaves the process, so who asks under that key asks
-this process. It prints one line of JSON: the address, and what a house writes under `attestation` to trust this launch.
+`/attestation?nonce=...` with a statement: the nonce, the sha256 of the launch, the sha256 of its TLS key, and until
+when it stands, signed with Ed25519. The TLS key is made at the start and never leaves the process, so who asks under
+that key asks this process. It prints one line of JSON: the address, and what a house writes under `attestation` to
+trust this launch.
 
-What it shows is the exchange. That the launch is what it says is the word of whoever holds the signing key: keep that key
-where only the launcher reads it. On hardware that measures by itself, another `AttestationVerifier` reads its quote instead.
+What it shows is the exchange. That the launch is what it says is the word of whoever holds the signing key: keep that
+key where only the launcher reads it. On hardware that measures by itself, another `AttestationVerifier` reads its
+quote instead.
 """
 
 from __future__ import annotations
@@ -47,12 +50,12 @@ PKCS8, OPEN = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
 MOST_BYTES = 32 << 20
 PASSED_ON = ("Authorization", "Content-Type", "Accept")
 GRACE_S = 2
-"""How long questions that are being answered have at the end."""
+"""Seconds that requests under way have at the end."""
 
 
 @dataclass(frozen=True)
 class Proof:
-    """What statements are made from."""
+    """The parts of a statement, and the key that signs it."""
 
     key: Ed25519PrivateKey
     measurement: str
@@ -62,21 +65,21 @@ class Proof:
     def answer(self, nonce: str) -> bytes:
         """Return a signed statement for a nonce."""
         now = int(time.time())
-        said = Statement(
+        statement = Statement(
             nonce=nonce, measurement=self.measurement, channel=self.channel, issued=now, expires=now + self.seconds
         )
-        return Envelope.signed(said, self.key).model_dump_json().encode()
+        return Envelope.signed(statement, self.key).model_dump_json().encode()
 
 
 @dataclass(frozen=True)
 class Front:
-    """Answers for its proof itself, and passes everything else on."""
+    """Answer for its proof, and forward everything else to the server."""
 
     proof: Proof
     upstream: httpx2.AsyncClient
 
     async def attest(self, request: Request) -> Response:
-        """Give a statement."""
+        """Answer with a statement."""
         try:
             (nonce,) = request.query_params.getlist("nonce")
             return Response(self.proof.answer(nonce), media_type="application/json")
@@ -84,8 +87,8 @@ class Front:
             return JSONResponse({"error": "one nonce of 16 to 128 characters is needed"}, 400)
 
     async def pass_on(self, request: Request) -> Response:
-        """Pass a question on."""
-        request.scope.setdefault("state", {})["known"] = True  # its connection is not cut off while it is answered
+        """Forward a request."""
+        request.scope.setdefault("state", {})["known"] = True  # so that its connection is not cut off meanwhile
         body = bytearray()
         async for piece in request.stream():
             body += piece
@@ -96,14 +99,14 @@ class Front:
         try:
             answer = await self.upstream.request(request.method, path, headers=headers, content=bytes(body) or None)
         except httpx2.TransportError as error:
-            told = f"the model's server: {type(error).__name__}"
-            return JSONResponse({"error": {"message": told}}, 502)
+            message = f"the model's server: {type(error).__name__}"
+            return JSONResponse({"error": {"message": message}}, 502)
         kind = answer.headers.get("Content-Type") or "application/json"
         return Response(answer.content, answer.status_code, {"content-type": kind})
 
 
 def channel(host: str) -> tuple[str, ssl.SSLContext]:
-    """Make a TLS key and a certificate signed by itself; return what the key is known by, and the server's context."""
+    """Make a TLS key with a self-signed certificate; return the key's hash, and the server's context."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "alphaloom attested endpoint")])
     alternative = x509.IPAddress(ip_address(host)) if host[:1].isdigit() or ":" in host else x509.DNSName(host)
@@ -127,12 +130,12 @@ def channel(host: str) -> tuple[str, ssl.SSLContext]:
 
 
 def signing_key(path: Path) -> Ed25519PrivateKey:
-    """Return the key that signs statements; made on the first start, readable by its owner only."""
+    """Return the key that signs statements; created on the first start, readable by its owner only."""
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        made = Ed25519PrivateKey.generate().private_bytes(PEM, PKCS8, OPEN)
+        body = Ed25519PrivateKey.generate().private_bytes(PEM, PKCS8, OPEN)
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(made)
+            file.write(body)
     key = serialization.load_pem_private_key(path.read_bytes(), None)
     if not isinstance(key, Ed25519PrivateKey):
         raise SystemExit(f"{path} holds no Ed25519 key")
@@ -140,18 +143,16 @@ def signing_key(path: Path) -> Ed25519PrivateKey:
 
 
 def front(options: argparse.Namespace, port: int) -> tuple[Starlette, ssl.SSLContext | None, dict[str, Any]]:
-    """Return what answers, with which TLS, and what it tells of itself."""
+    """Return the application, its TLS context, and its description of itself."""
     launch = {"model": options.model, "flags": options.flags.split(), "image": options.image}
     key, measurement = signing_key(options.key), hash_launch(launch)
     name, context = (NO_CHANNEL, None) if options.plain else channel(options.host)
-    upstream = httpx2.AsyncClient(
-        base_url=options.upstream, timeout=600, trust_env=False,
-        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),  # one caller's would be sent with another's question
-    )  # fmt: skip
-    both = Front(Proof(key, measurement, name, options.seconds), upstream)
+    no_cookies = CookieJar(DefaultCookiePolicy(allowed_domains=()))  # else one caller's go with another's question
+    upstream = httpx2.AsyncClient(base_url=options.upstream, timeout=600, trust_env=False, cookies=no_cookies)
+    endpoint = Front(Proof(key, measurement, name, options.seconds), upstream)
     routes = [
-        Route("/attestation", both.attest, methods=["GET"]),
-        Route("/{path:path}", both.pass_on, methods=["GET", "POST"]),
+        Route("/attestation", endpoint.attest, methods=["GET"]),
+        Route("/{path:path}", endpoint.pass_on, methods=["GET", "POST"]),
     ]
     host = f"[{options.host}]" if ":" in options.host else options.host
     return Starlette(routes=routes), context, {
@@ -174,10 +175,10 @@ def main() -> None:
     parse.add_argument("--seconds", type=int, default=600, help="for which a statement stands")
     parse.add_argument("--plain", action="store_true", help="without TLS: behind a tunnel that ends on this machine")
     options = parse.parse_args()
-    with open_listener(options.host, options.port, "--port") as there, quiet_signals() as came:
-        app, tls, told = front(options, there.getsockname()[1])
-        print(json.dumps(told), flush=True)
-        serve_until_signal(app, there, ServerTerms(GRACE_S, descriptors=2, tls=tls), lambda: bool(came))
+    with open_listener(options.host, options.port, "--port") as listener, quiet_signals() as signals:
+        app, tls, description = front(options, listener.getsockname()[1])
+        print(json.dumps(description), flush=True)
+        serve_until_signal(app, listener, ServerTerms(GRACE_S, descriptors=2, tls=tls), lambda: bool(signals))
 
 
 if __name__ == "__main__":

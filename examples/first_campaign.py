@@ -15,18 +15,18 @@ HERE = Path(__file__).parent
 
 
 def main() -> None:
-    """Run a small campaign and say what came of it."""
+    """Run a small campaign and print its results."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--panel", type=Path, help="tidy Parquet or CSV; the synthetic market by default")
     options.add_argument("--sectors", type=Path, help="Parquet or CSV with symbol and sector")
     options.add_argument("--workspace", type=Path, default=Path(".alphaloom/first"))
-    given = options.parse_args()
+    arguments = options.parse_args()
 
     campaign = Campaign.from_yaml(
         HERE / "us_daily.yaml",
-        panel=given.panel,
-        sectors=given.sectors,
-        workspace=given.workspace,
+        panel=arguments.panel,
+        sectors=arguments.sectors,
+        workspace=arguments.workspace,
         overrides=["budget.evaluations=80"],
     )
     result = campaign.run()

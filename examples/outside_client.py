@@ -2,8 +2,8 @@
 
 python examples/outside_client.py > transcript.md
 
-It starts `alphaloom serve mcp --all` as Claude Desktop would, asks "is there anything in the trading range of quiet names?",
-and writes down everything that it says and hears. `examples/transcript.md` is what it wrote.
+It starts `alphaloom serve mcp --all` as Claude Desktop would, asks "is there anything in the trading range of quiet
+names?", and writes down everything that it says and hears. `examples/transcript.md` is what it wrote.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ LONGEST = 1_600
 
 
 class Talk:
-    """A conversation with the servers, written down as it goes."""
+    """A conversation with the servers that prints its transcript."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
     def say(self, text: str) -> None:
-        """Write down what the client thinks."""
+        """Print the client's thoughts."""
         print(f"\n{text}")
 
     async def ask(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Call a tool; write down the call and the answer, shortened where it is long."""
+        """Call a tool; print the call and the answer, shortened if it is long."""
         result = await self._client.call_tool(tool, arguments)
-        said: dict[str, Any] = dict(result.structured_content or {})
-        whole = pprint.pformat(said, width=130, compact=True, sort_dicts=False)
-        cut = whole if len(whole) <= LONGEST else f"{whole[:LONGEST]}\n... ({len(whole):,} characters in all)"
+        answer: dict[str, Any] = dict(result.structured_content or {})
+        text = pprint.pformat(answer, width=130, compact=True, sort_dicts=False)
+        cut = text if len(text) <= LONGEST else f"{text[:LONGEST]}\n... ({len(text):,} characters in all)"
         print(f"\n**{tool}** `{json.dumps(arguments, ensure_ascii=False)}`\n\n```text\n{cut}\n```")
-        return said
+        return answer
 
 
 async def converse(talk: Talk) -> None:
@@ -72,11 +72,11 @@ async def converse(talk: Talk) -> None:
     talk.say("Where does the better one break, and how fast does it fade? Both are long work: jobs.")
     for tool in ("measure_decay", "stress_factor"):
         job = await talk.ask(tool, {"id": best["id"]})
-        while (told := await talk.ask("get_job", {"job": job["job"], "wait_s": 20}))["status"] in (
+        while (state := await talk.ask("get_job", {"job": job["job"], "wait_s": 20}))["status"] in (
             "waiting",
             "running",
         ):
-            talk.say(f"It is {told['status']}.")
+            talk.say(f"It is {state['status']}.")
 
     talk.say("The person agrees to spend one trial. What is left to spend, before and after?")
     await talk.ask("get_budget", {})
@@ -86,9 +86,9 @@ async def converse(talk: Talk) -> None:
 
 
 def shown(scored: dict[str, Any]) -> str:
-    """Say in a line what the search window showed."""
-    named = ", ".join(weakness["code"] for weakness in scored["weaknesses"]) or "none"
-    return f"RankIC {scored['sheet']['rank_ic']:+.4f}, t {scored['sheet']['t']:+.1f}; weaknesses: {named}."
+    """Return the results on the search window in a line."""
+    codes = ", ".join(weakness["code"] for weakness in scored["weaknesses"]) or "none"
+    return f"RankIC {scored['sheet']['rank_ic']:+.4f}, t {scored['sheet']['t']:+.1f}; weaknesses: {codes}."
 
 
 async def scored(talk: Talk, text: str, key: str, statement: str) -> dict[str, Any]:
@@ -104,12 +104,12 @@ async def scored(talk: Talk, text: str, key: str, statement: str) -> dict[str, A
 
 
 async def main() -> None:
-    """Start the servers in a fresh workspace, or in one that is named, and talk."""
+    """Start the servers in a new workspace, or in a given one, and talk."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--workspace", type=Path, help="a fresh one by default")
-    given = options.parse_args()
+    arguments = options.parse_args()
     with tempfile.TemporaryDirectory() as fresh:
-        command = ["-m", "alphaloom", "serve", "mcp", "--all", "--workspace", str(given.workspace or fresh)]
+        command = ["-m", "alphaloom", "serve", "mcp", "--all", "--workspace", str(arguments.workspace or fresh)]
         async with Client(StdioServerParameters(command=sys.executable, args=command)) as client:
             await converse(Talk(client))
 

@@ -2,9 +2,10 @@
 
 python examples/own_agent.py
 
-In a campaign file the same agent is `steer: {agent: own_agent.py:seasons}`; here the line is given on top of a file. The
-agent proposes from an idea that no list of mechanisms holds: which day of a name's own rhythm it is. What it returns is
-checked and recorded like a model's reply, its formulas meet the same gate, and an error of it costs its share of one round.
+In a campaign file the same agent is `steer: {agent: own_agent.py:seasons}`; here the line is given on top of a file.
+The agent proposes from an idea that no list of mechanisms holds: which day of a name's own rhythm it is. What it
+returns is checked and recorded like a model's reply, its formulas meet the same gate, and an error of it costs its
+share of one round.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ WHO = {
     21: "Contributions to pension plans arrive once a month and are invested at once, whatever the price.",
     63: "Index committees meet every quarter; what they move is moved again by those who follow late.",
 }
-"""Why a name should repeat what it did so many days ago. Only numbers apart, two hypotheses would count as one."""
+"""By lag in days: why returns should repeat. With different numbers only, two hypotheses would count as one."""
 
 
 async def seasons(view: View) -> Mapping[str, Any]:
-    """Return one hypothesis a round: what a name did a fixed number of days ago, it does again."""
+    """Return one hypothesis a round: a stock's return repeats after a fixed number of days."""
     draw = random.Random(view.seed)  # never from the clock: a resumed run must draw the same
-    tried = " ".join(str(row["statement"]) for row in view.record["hypotheses"])
-    rhythm = next((days for days, said in WHO.items() if said not in tried), None)
+    statements = " ".join(str(row["statement"]) for row in view.record["hypotheses"])
+    rhythm = next((days for days, words in WHO.items() if words not in statements), None)
     if rhythm is None or "returns" not in view.fields:
         return {"hypotheses": []}
     window = draw.choice((2, 3, 4))
@@ -57,17 +58,19 @@ async def seasons(view: View) -> Mapping[str, Any]:
 
 
 def main() -> None:
-    """Run a small campaign with the agent and say what became of its hypotheses."""
+    """Run a small campaign with the agent and print the scores of its hypotheses."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--workspace", type=Path, default=Path(".alphaloom/own-agent"))
     options.add_argument("--panel", type=Path, help="tidy Parquet or CSV; a small synthetic market by default")
-    given = options.parse_args()
+    arguments = options.parse_args()
 
     settings = [f"steer.agent={Path(__file__).resolve()}:seasons", "steer.agent_hypotheses=1", "budget.evaluations=60"]
     settings += ["agents.rounds=3", "agents.hypotheses=3", "agents.steps=1"]
-    settings += [] if given.panel else ["market.synthetic.days=900", "market.synthetic.names=120", "market.derive={}"]
+    settings += (
+        [] if arguments.panel else ["market.synthetic.days=900", "market.synthetic.names=120", "market.derive={}"]
+    )
     campaign = Campaign.from_yaml(
-        HERE / "us_daily.yaml", panel=given.panel, workspace=given.workspace, overrides=settings
+        HERE / "us_daily.yaml", panel=arguments.panel, workspace=arguments.workspace, overrides=settings
     )
     record = campaign.run().record
 

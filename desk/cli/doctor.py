@@ -96,7 +96,7 @@ def doctor(
     """Say what is installed, which models answer, what this machine can do, and how to close each gap."""
     findings = diagnose_machine(workspace or DEFAULT_WORKSPACE, campaign)
     if as_json:
-        print_object(_object(findings))
+        print_object(_build_json(findings))
     else:
         _print(findings)
     if any(finding.status == "missing" for finding in findings):
@@ -105,40 +105,46 @@ def doctor(
 
 def diagnose_machine(workspace: Path, campaign: Path | None = None) -> list[Diagnosis]:
     """Return every finding; the examination changes nothing on the machine."""
-    return [*_packages(), *_hardware(), *_places(workspace), *_ledger(workspace), *_models(campaign)]
+    return [
+        *_check_packages(),
+        *_check_hardware(),
+        *_check_places(workspace),
+        *_check_ledger(workspace),
+        *_check_models(campaign),
+    ]
 
 
-def _packages() -> list[Diagnosis]:
-    found = [Diagnosis("packages", "python", "ok", machine.python())]
+def _check_packages() -> list[Diagnosis]:
+    findings = [Diagnosis("packages", "python", "ok", machine.python())]
     for name, use in REQUIRED_PACKAGES.items():
-        found.append(_package(name, use, f"pip install {name}", "missing"))
+        findings.append(_check_package(name, use, f"pip install {name}", "missing"))
     for name, (use, extra) in OPTIONAL_PACKAGES.items():
-        found.append(_package(name, use, install_hint(extra), "limited"))
-    return found
+        findings.append(_check_package(name, use, install_hint(extra), "limited"))
+    return findings
 
 
-def _package(name: str, use: str, remedy: str, without: Status) -> Diagnosis:
+def _check_package(name: str, use: str, remedy: str, without: Status) -> Diagnosis:
     version = machine.version(name)
     if version:
         return Diagnosis("packages", name, "ok", version)
     return Diagnosis("packages", name, without, f"not installed ({use})", remedy)
 
 
-def _hardware() -> list[Diagnosis]:
+def _check_hardware() -> list[Diagnosis]:
     memory, cores = machine.memory_gb(), machine.cores()
     short = memory is not None and memory < MIN_MEMORY_GB
     hint = f"campaigns need up to {MIN_MEMORY_GB:.0f} GB; use a smaller panel" if short else ""
     folder, kernels = machine.kernels()
     compiled = f"{kernels} compiled in {folder}" if kernels else f"none yet in {folder}"
-    later = "" if kernels else "the first run compiles them, once"
+    note = "" if kernels else "the first run compiles them, once"
     return [
         Diagnosis("machine", "cores", "ok", str(cores)),
-        Diagnosis("machine", "memory", "limited" if short else "ok", _gigabytes(memory), hint),
-        Diagnosis("machine", "kernels", "ok", compiled, later),
+        Diagnosis("machine", "memory", "limited" if short else "ok", _format_gigabytes(memory), hint),
+        Diagnosis("machine", "kernels", "ok", compiled, note),
     ]
 
 
-def _places(workspace: Path) -> list[Diagnosis]:
+def _check_places(workspace: Path) -> list[Diagnosis]:
     free, refusal = machine.disk_free_gb(workspace), machine.write_obstacle(workspace)
     full = free is not None and free < MIN_DISK_GB
     return [
@@ -147,13 +153,13 @@ def _places(workspace: Path) -> list[Diagnosis]:
             "choose another with --workspace DIR" if refusal else "",
         ),
         Diagnosis(
-            "workspace", "disk", "limited" if full else "ok", f"{_gigabytes(free)} free",
+            "workspace", "disk", "limited" if full else "ok", f"{_format_gigabytes(free)} free",
             f"free some space: a campaign needs up to {MIN_DISK_GB:.0f} GB" if full else "",
         ),
     ]  # fmt: skip
 
 
-def _ledger(workspace: Path) -> list[Diagnosis]:
+def _check_ledger(workspace: Path) -> list[Diagnosis]:
     """Check the database that holds a workspace's record, if there is one."""
     from ...ledger import LedgerError
     from ...ledger.database import Home
@@ -167,21 +173,23 @@ def _ledger(workspace: Path) -> list[Diagnosis]:
         return [Diagnosis("workspace", "ledger", "missing", error.message, error.hint)]
 
 
-def _gigabytes(amount: float | None) -> str:
+def _format_gigabytes(amount: float | None) -> str:
     return "unknown" if amount is None else f"{amount:.1f} GB"
 
 
-def _models(file: Path | None) -> list[Diagnosis]:
+def _check_models(file: Path | None) -> list[Diagnosis]:
     """Probe each configured model's address; no token is spent."""
     try:
         if file is None:
-            there = [_model(health) for health in _probe(None)]
-            return [*there, *(_check_router_file() if ROUTER_FILE.is_file() else _check_discovered())]
-        named = read_models(file)
-        if named.of_campaign:
-            return [_model(health) for health in _probe(named.config)]
-        doubts = [Diagnosis(_group(file), "words", "limited", told) for told in find_unknown_words(named.config)]
-        return [*(_diagnose_router_model(file, health) for health in _probe(named.config)), *doubts]
+            findings = [_diagnose_model(health) for health in _probe(None)]
+            return [*findings, *(_check_router_file() if ROUTER_FILE.is_file() else _check_discovered())]
+        models = read_models(file)
+        if models.of_campaign:
+            return [_diagnose_model(health) for health in _probe(models.config)]
+        doubts = [
+            Diagnosis(_name_group(file), "words", "limited", doubt) for doubt in find_unknown_words(models.config)
+        ]
+        return [*(_diagnose_router_model(file, health) for health in _probe(models.config)), *doubts]
     except ImportError as error:
         return [Diagnosis("models", "router", "missing", f"cannot be loaded: {error}", "install what is missing above")]
 
@@ -191,9 +199,11 @@ def _check_router_file() -> list[Diagnosis]:
     from ...ledger import AlphaloomError
 
     try:
-        return _models(ROUTER_FILE)
+        return _check_models(ROUTER_FILE)
     except AlphaloomError as error:
-        return [Diagnosis(_group(ROUTER_FILE), "file", "limited", error.message, error.hint or f"mend {ROUTER_FILE}")]
+        return [
+            Diagnosis(_name_group(ROUTER_FILE), "file", "limited", error.message, error.hint or f"mend {ROUTER_FILE}")
+        ]
 
 
 def _check_discovered() -> list[Diagnosis]:
@@ -202,8 +212,8 @@ def _check_discovered() -> list[Diagnosis]:
 
     from ...router.endpoints import find_models
 
-    found = find_models(os.environ)
-    if not found:
+    models = find_models(os.environ)
+    if not models:
         hint = "set a provider's key, serve a model here, or write router.yaml"
         return [
             Diagnosis(
@@ -217,26 +227,26 @@ def _check_discovered() -> list[Diagnosis]:
             "ok",
             f"{model.tier} tier, {model.api_base or 'by its key'}",
         )
-        for name, model in found.items()
+        for name, model in models.items()
     ]
 
 
-def _probe(named: RouterConfig | None) -> list[Health]:
+def _probe(config: RouterConfig | None) -> list[Health]:
     import asyncio
     import os
 
     from ...router.endpoints import probe_model
 
-    models = (named or _default_models()).models
+    models = (config or _load_default_models()).models
 
     async def ask() -> list[Health]:
-        asked = [probe_model(name, model, {"offline"}, os.environ) for name, model in models.items()]
-        return list(await asyncio.gather(*asked))
+        probes = [probe_model(name, model, {"offline"}, os.environ) for name, model in models.items()]
+        return list(await asyncio.gather(*probes))
 
     return asyncio.run(ask())
 
 
-def _default_models() -> RouterConfig:
+def _load_default_models() -> RouterConfig:
     """Return the models of a campaign whose file names none."""
     from ...campaign import Settings
 
@@ -245,31 +255,31 @@ def _default_models() -> RouterConfig:
 
 def _diagnose_router_model(file: Path, health: Health) -> Diagnosis:
     """Diagnose a model of a router.yaml: `alphaloom route` and programs use it; campaigns use their own file's."""
-    told = _model(health)
-    hint = f"check {health.name} in {file}, its api_base and api_key_env" if told.hint else ""
-    return replace(told, group=_group(file), hint=hint)
+    diagnosis = _diagnose_model(health)
+    hint = f"check {health.name} in {file}, its api_base and api_key_env" if diagnosis.hint else ""
+    return replace(diagnosis, group=_name_group(file), hint=hint)
 
 
-def _group(file: Path) -> str:
+def _name_group(file: Path) -> str:
     return f"{MODELS_PREFIX}{file}"
 
 
-def _model(health: Health) -> Diagnosis:
+def _diagnose_model(health: Health) -> Diagnosis:
     status: Status = "ok" if health.answers else "limited"
     word = {True: "answers", False: "does not answer", None: "not known"}[health.answers]
     hint = "" if health.answers else "check models in the campaign file, its api_base and api_key_env"
     return Diagnosis("models", f"{health.name} ({health.model})", status, f"{word}: {health.detail}", hint)
 
 
-def _object(findings: Sequence[Diagnosis]) -> dict[str, Any]:
+def _build_json(findings: Sequence[Diagnosis]) -> dict[str, Any]:
     return {
         "ok": all(finding.status != "missing" for finding in findings),
         "findings": [asdict(finding) for finding in findings],
-        "can": _abilities(findings),
+        "can": _list_abilities(findings),
     }
 
 
-def _abilities(findings: Sequence[Diagnosis]) -> dict[str, bool]:
+def _list_abilities(findings: Sequence[Diagnosis]) -> dict[str, bool]:
     """Return what can be done here, in the words of a user's wishes."""
     ready = all(finding.status != "missing" for finding in findings)
     status = {finding.name: finding.status for finding in findings}
@@ -284,7 +294,7 @@ def _abilities(findings: Sequence[Diagnosis]) -> dict[str, bool]:
     return dict(zip(ABILITIES, able, strict=True))
 
 
-def _remedy(ability: str, findings: Sequence[Diagnosis]) -> str:
+def _find_remedy(ability: str, findings: Sequence[Diagnosis]) -> str:
     """Return what to do for a missing ability; models that are named but do not answer are to be mended."""
     if ability in EXTRAS:
         return install_hint(EXTRAS[ability])
@@ -295,10 +305,10 @@ def _remedy(ability: str, findings: Sequence[Diagnosis]) -> str:
         elsewhere = next(
             (f.group.removeprefix(MODELS_PREFIX) for f in findings if f.group.startswith(MODELS_PREFIX)), ""
         )
-        told = (
+        remark = (
             f"the models of {elsewhere} answer `alphaloom route` and programs; a campaign asks those of its own file; "
         )
-        return (told if elsewhere else "") + ABILITIES[ability]
+        return (remark if elsewhere else "") + ABILITIES[ability]
     if any(f.found.startswith("not known") for f in named):
         return "no model that is named is known to answer; a paid one is asked by a run alone"
     names, verb = ", ".join(f.name for f in named), "does" if len(named) == 1 else "do"
@@ -314,14 +324,14 @@ def _print(findings: Sequence[Diagnosis]) -> None:
         table = Table.grid(padding=(0, 2))
         for finding in (f for f in findings if f.group == group):
             word, style = STATUS_SIGNS[finding.status]
-            said = (
+            text = (
                 f"{finding.found}. To do: {finding.hint}" if finding.status != "ok" and finding.hint else finding.found
             )
             note = f" ({finding.hint})" if finding.status == "ok" and finding.hint else ""
-            table.add_row(Text(f"  {finding.name}"), Text(word, style), Text(said + note))
+            table.add_row(Text(f"  {finding.name}"), Text(word, style), Text(text + note))
         console.print(Text(group, style="bold"))
         console.print(table)
     console.print(Text("this machine can", style="bold"))
-    for ability, able in _abilities(findings).items():
-        said = f"  yes  {ability}" if able else f"  no   {ability}: {_remedy(ability, findings)}"
-        console.print(Text(said, style="" if able else "yellow"), soft_wrap=True)
+    for ability, able in _list_abilities(findings).items():
+        text = f"  yes  {ability}" if able else f"  no   {ability}: {_find_remedy(ability, findings)}"
+        console.print(Text(text, style="" if able else "yellow"), soft_wrap=True)

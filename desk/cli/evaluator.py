@@ -33,11 +33,11 @@ def open_evaluator(purpose: str, place: DataOptions, *, recorded: bool) -> Itera
     clock = datetime.now(UTC)
     with ExitStack() as stack:
         ledger = stack.enter_context(Ledger.open(place.workspace or WORKSPACE, clock=lambda: datetime.now(UTC)))
-        jail = stack.enter_context(LazySandbox(settings.sandbox)).ready()
-        bench = PanelContext.set_up(panel, ledger, settings.evidence, dataset, store=recorded, runner=jail)
+        runner = stack.enter_context(LazySandbox(settings.sandbox)).ready()
+        context = PanelContext.set_up(panel, ledger, settings.evidence, dataset, store=recorded, runner=runner)
         name = f"{clock:%Y%m%d-%H%M%S}-{purpose}-{compute_digest(clock.isoformat())[:4]}"
         limits = SearchConstraints(settings.steer.fields, settings.steer.avoid)
-        evaluator = bench.evaluator(name, settings.budget, mandate=limits)
+        evaluator = context.evaluator(name, settings.budget, mandate=limits)
         if not recorded:
             yield evaluator
             return
@@ -55,8 +55,8 @@ def settings_at(place: DataOptions) -> Settings:
     settings = read_settings(place.campaign, Settings) if place.campaign else Settings()
     market = settings.market.beside(place.campaign.parent) if place.campaign else settings.market
     sandbox = settings.sandbox.given(place.executor, place.backend)
-    found = settings.on(market.given(place.panel, place.sectors, place.as_of))
-    return found.model_copy(update={"sandbox": sandbox})
+    chosen = settings.on(market.given(place.panel, place.sectors, place.as_of))
+    return chosen.model_copy(update={"sandbox": sandbox})
 
 
 def data_of(place: DataOptions, evaluator: Evaluator) -> dict[str, Any]:
@@ -100,17 +100,17 @@ def score_factor(
         parse(text, dialect=dialect)  # the synthetic market has the standard fields: report a typo without making it
     with open_evaluator("score", place, recorded=gate) as evaluator:
         sheet = evaluator.score(text, dialect)
-        told = {**sheet, "data": data_of(place, evaluator), "costs": evaluator.settings.costs.model_dump(mode="json")}
+        facts = {**sheet, "data": data_of(place, evaluator), "costs": evaluator.settings.costs.model_dump(mode="json")}
         if stress:
-            told["stress"] = _stress_factor(evaluator, text, dialect)
-        return {**told, "gate": _submit_to_gate(evaluator, text, sheet)} if gate else told
+            facts["stress"] = _stress_factor(evaluator, text, dialect)
+        return {**facts, "gate": _submit_to_gate(evaluator, text, sheet)} if gate else facts
 
 
 def _stress_factor(evaluator: Evaluator, text: str, dialect: str) -> dict[str, Any]:
     """Return one factor's record under stress, with the rule and the days."""
-    found = stress_on_search(evaluator, [evaluator.read(text, dialect)])
-    (record,) = found.pop("factors").values()
-    return {**found, **record}
+    table = stress_on_search(evaluator, [evaluator.read(text, dialect)])
+    (record,) = table.pop("factors").values()
+    return {**table, **record}
 
 
 def _submit_to_gate(evaluator: Evaluator, text: str, sheet: dict[str, Any]) -> dict[str, Any]:
@@ -121,9 +121,9 @@ def _submit_to_gate(evaluator: Evaluator, text: str, sheet: dict[str, Any]) -> d
     claim = Claim(f"by-hand-{sheet['id']}", "by hand", NO_HYPOTHESIS_NOTE, direction, horizon, fields)
     answer = evaluator.propose(Proposal(text, claim, "by-hand"))
     if not answer["ok"]:
-        said = "; ".join(error["message"] for error in answer["errors"])
+        message = "; ".join(error["message"] for error in answer["errors"])
         raise DeskError(
-            f"The gate refused it at {answer['stage']}: {said}",
+            f"The gate refused it at {answer['stage']}: {message}",
             field="EXPR",
             got=text,
             code="gate_refused",

@@ -43,13 +43,13 @@ Record = dict[str, Any]
 
 def announce(error: BaseException, *, as_json: bool) -> int:
     """Print an error, as a block on standard error or as one object on standard output, and return the exit code."""
-    record, code = _record(error)
+    record, code = _build_record(error)
     if as_json:
         print_object(record)
     else:
         _print_block(record, getattr(error, "caret", None))
-        for other in getattr(error, "others", ()):  # further mistakes of the same formula
-            _print_block(other.record(), other.caret)
+        for mistake in getattr(error, "others", ()):  # further mistakes of the same formula
+            _print_block(mistake.record(), mistake.caret)
     return code
 
 
@@ -66,7 +66,7 @@ def report_interruption(*, as_json: bool) -> int:
     return EXIT_INTERRUPTED
 
 
-def _record(error: Any) -> tuple[Record, int]:
+def _build_record(error: Any) -> tuple[Record, int]:
     from ...ledger import AlphaloomError
 
     if isinstance(error, AlphaloomError):
@@ -86,7 +86,7 @@ def _record(error: Any) -> tuple[Record, int]:
         return _make_record(
             "memory", "This machine has too little memory for it.", "Use a smaller panel."
         ), EXIT_MISSING
-    return _internal_record(error), EXIT_REFUSED
+    return _build_internal_record(error), EXIT_REFUSED
 
 
 def _is_own_error(error: Any) -> bool:
@@ -104,12 +104,12 @@ def _make_record(code: str, message: str, hint: str, *, field: object = None) ->
     return {"code": code, "field": str(field or ""), "got": None, "allowed": None, "hint": hint, "message": message}
 
 
-def _internal_record(error: BaseException) -> Record:
+def _build_internal_record(error: BaseException) -> Record:
     """Describe an internal error in one line; the stack goes into a file."""
-    what = f"{type(error).__name__}: {error}".strip().partition("\n")[0]
-    kept = _keep_details(error)
-    where = f"The details were written to {kept}" if kept else "The details could not be written anywhere."
-    return _make_record("internal", f"internal error: {what}", where)
+    summary = f"{type(error).__name__}: {error}".strip().partition("\n")[0]
+    path = _keep_details(error)
+    where = f"The details were written to {path}" if path else "The details could not be written anywhere."
+    return _make_record("internal", f"internal error: {summary}", where)
 
 
 def quiet_traces() -> None:
@@ -121,8 +121,8 @@ def quiet_traces() -> None:
     import threading
 
     sys.excepthook = lambda kind, error, _: _write_error_line(error)
-    threading.excepthook = lambda told: _write_error_line(told.exc_value or told.exc_type())
-    sys.unraisablehook = lambda told: _write_error_line(told.exc_value or told.exc_type())
+    threading.excepthook = lambda failure: _write_error_line(failure.exc_value or failure.exc_type())
+    sys.unraisablehook = lambda failure: _write_error_line(failure.exc_value or failure.exc_type())
     last = logging.StreamHandler()
     last.setLevel(logging.WARNING)
     last.setFormatter(_make_formatter())
@@ -133,7 +133,7 @@ def _write_error_line(error: BaseException) -> None:
     """Write one line on an error outside any command; nothing if standard error is gone."""
     if isinstance(error, KeyboardInterrupt | SystemExit):
         return
-    record = _internal_record(error)
+    record = _build_internal_record(error)
     with suppress(OSError, ValueError, AttributeError):
         sys.stderr.write(f"{record['message']}. {record['hint']}\n")
 
@@ -145,12 +145,12 @@ def _make_formatter() -> logging.Formatter:
     class OneLine(logging.Formatter):
         def format(self, record: logging.LogRecord) -> str:
             stack = record.exc_text or (self.formatException(record.exc_info) if record.exc_info else "")
-            said = record.getMessage().strip().partition("\n")[0]
+            message = record.getMessage().strip().partition("\n")[0]
             if not stack:
-                return said
-            kept = _save_stack(stack)
-            what = stack.strip().rpartition("\n")[2]
-            return f"{said}: {what}" + (f" (details: {kept})" if kept else "")
+                return message
+            path = _save_stack(stack)
+            summary = stack.strip().rpartition("\n")[2]
+            return f"{message}: {summary}" + (f" (details: {path})" if path else "")
 
     return OneLine()
 
@@ -184,20 +184,20 @@ def _print_block(record: Record, caret: Any) -> None:
         return
     head = "" if message.startswith("internal error") else "error: "
     console.print(Text.assemble((head, "bold red"), message), soft_wrap=True)
-    if callable(caret) and (shown := str(caret())):
+    if callable(caret) and (excerpt := str(caret())):
         record = {**record, "got": None}  # the caret's line shows it
-        console.print(Text(shown), soft_wrap=True)
-    for line in _lines(record, message):
+        console.print(Text(excerpt), soft_wrap=True)
+    for line in _build_lines(record, message):
         console.print(line, soft_wrap=True)
 
 
-def _lines(record: Record, message: str) -> list[Text]:
+def _build_lines(record: Record, message: str) -> list[Text]:
     from rich.text import Text
 
     from ..figures import any_value
 
-    shown = [
+    facts = [
         (name, any_value(record[name])) for name in ("field", "got", "allowed") if record.get(name) not in (None, "")
     ]
-    lines = [Text.assemble((f"  {name:<8} ", "dim"), value) for name, value in shown if value not in message]
+    lines = [Text.assemble((f"  {name:<8} ", "dim"), value) for name, value in facts if value not in message]
     return lines + ([Text.assemble(("  hint     ", "dim"), str(record["hint"]))] if record.get("hint") else [])

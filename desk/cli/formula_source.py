@@ -16,7 +16,7 @@ PYTHON_SUFFIX = ".py"
 MAX_CODE_BYTES = 1 << 20
 
 
-def read_formula_source(given: str) -> str:
+def read_formula_source(text: str) -> str:
     """Return the code of a file whose name ends in `.py`, else the text itself.
 
     Raises
@@ -24,17 +24,17 @@ def read_formula_source(given: str) -> str:
     DeskError
         There is no such file, or it is not text.
     """
-    if "\n" in given or not given.endswith(PYTHON_SUFFIX):
-        return given
+    if "\n" in text or not text.endswith(PYTHON_SUFFIX):
+        return text
     from ...ledger.files import open_given
 
     try:
-        with open_given(Path(given)) as file:
+        with open_given(Path(text)) as file:
             return file.read(MAX_CODE_BYTES).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        said = getattr(error, "strerror", None) or "it is not text in UTF-8"
+        reason = getattr(error, "strerror", None) or "it is not text in UTF-8"
         raise DeskError(
-            f"{given} cannot be read: {said}", field="EXPR", got=given,
+            f"{text} cannot be read: {reason}", field="EXPR", got=text,
             hint="Name a file that defines factor(panel), or write a formula in quotes.", code="no_formula",
         ) from None  # fmt: skip
 
@@ -43,6 +43,6 @@ def summarise_formula(text: str) -> str:
     """Return a formula as it is; of code, its docstring's first line or its length."""
     if "\n" not in text:
         return text
-    said = DOCSTRING_PATTERN.search(text)
+    match = DOCSTRING_PATTERN.search(text)
     lines = len(text.strip().splitlines())
-    return f"Python, {lines} lines" + (f": {said[1]}" if said else "")
+    return f"Python, {lines} lines" + (f": {match[1]}" if match else "")

@@ -45,7 +45,7 @@ def memory_gb() -> float | None:
 def disk_free_gb(place: Path) -> float | None:
     """Return the free space in GB where a folder is, or would be."""
     try:
-        return shutil.disk_usage(_nearest_folder(place)).free / BYTES_PER_GB
+        return shutil.disk_usage(_find_existing_folder(place)).free / BYTES_PER_GB
     except OSError:
         return None
 
@@ -55,7 +55,7 @@ def write_obstacle(place: Path) -> str | None:
     import tempfile
 
     try:
-        with tempfile.TemporaryFile(dir=_nearest_folder(place)):
+        with tempfile.TemporaryFile(dir=_find_existing_folder(place)):
             return None
     except OSError as error:
         return error.strerror or str(error)
@@ -69,7 +69,7 @@ def kernels() -> tuple[Path, int]:
     return folder, sum(1 for _ in folder.rglob("*.nbi")) if folder.is_dir() else 0
 
 
-def _nearest_folder(place: Path) -> Path:
+def _find_existing_folder(place: Path) -> Path:
     """Return the folder itself, or the nearest one above it that exists."""
     place = place.resolve()
     return next(folder for folder in (place, *place.parents) if folder.exists())

@@ -73,8 +73,8 @@ app.command(short_help="Write a commented campaign file.")(run.init)
 app.command(short_help="Say what this machine can do.")(doctor.doctor)
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         from ... import __version__
 
         sys.stdout.write(f"alphaloom {__version__}\n")
@@ -91,7 +91,7 @@ def _root_callback(
 
 
 @cache
-def _command() -> Callable[..., Any]:
+def _build_command() -> Callable[..., Any]:
     """Return the command line, built once: typer rebuilds it for every call, which takes longer than most commands."""
     return typer.main.get_command(app)
 
@@ -100,7 +100,7 @@ def run_command(arguments: Sequence[str]) -> int:
     """Run a command and return its exit code; every error has been reported by then."""
     try:
         with answer_interrupts():
-            code = _command()(list(arguments), prog_name="alphaloom", standalone_mode=False)
+            code = _build_command()(list(arguments), prog_name="alphaloom", standalone_mode=False)
     except BrokenPipeError:
         _stop_writing()
         return 1
@@ -159,32 +159,32 @@ def answer_interrupts() -> Iterator[None]:
     if current_thread() is not main_thread():
         yield
         return
-    heard, told = os.pipe()
-    os.set_blocking(told, False)
-    before = signal.set_wakeup_fd(told, warn_on_full_buffer=False)
-    thread = Thread(target=_watch, args=(heard,), daemon=True)
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    thread = Thread(target=_watch_signals, args=(reader,), daemon=True)
     thread.start()
     try:
         yield
     finally:
         signal.set_wakeup_fd(before)
-        os.write(told, DONE_BYTE)
+        os.write(writer, DONE_BYTE)
         thread.join()
-        os.close(told)
-        os.close(heard)
+        os.close(writer)
+        os.close(reader)
 
 
-def _watch(heard: int) -> None:
+def _watch_signals(reader: int) -> None:
     count = 0
-    while (number := os.read(heard, 1)) not in (b"", DONE_BYTE):
+    while (number := os.read(reader, 1)) not in (b"", DONE_BYTE):
         if number[0] != signal.SIGINT:
             continue
-        left = _is_unhandled()  # checked at once: a server that ends restores the handler
+        unhandled = _is_unhandled()  # checked at once: a server that ends restores the handler
         count += 1
-        if count == 1 and not select.select([heard], [], [], SELF_REPORT_SECONDS)[0]:
-            if left or sys.stderr.isatty():  # a client that ends a server reads no lines
+        if count == 1 and not select.select([reader], [], [], SELF_REPORT_SECONDS)[0]:
+            if unhandled or sys.stderr.isatty():  # a client that ends a server reads no lines
                 _write_notice(FIRST_NOTICE)
-        elif count > 1 and left:
+        elif count > 1 and unhandled:
             _write_notice(SECOND_NOTICE)
             os._exit(EXIT_INTERRUPTED)
 
@@ -198,6 +198,6 @@ def _is_unhandled() -> bool:
 
 def _write_notice(text: str) -> None:
     """Write a line at once, even while the main thread is writing."""
-    shown = f"\r{SHOW_CURSOR}{text}\r\n" if sys.stderr.isatty() else f"{text}\n"
+    line = f"\r{SHOW_CURSOR}{text}\r\n" if sys.stderr.isatty() else f"{text}\n"
     with suppress(OSError, ValueError):  # nobody reads it, or a test has replaced the stream
-        os.write(sys.stderr.fileno(), shown.encode())
+        os.write(sys.stderr.fileno(), line.encode())

@@ -45,22 +45,28 @@ def audit(
     """Look for survivorship, adjusted levels, bad ticks, splits, stale prices, shifted days, bounce, copies and gaps."""
     from ...market import PanelSource, find_data_warnings, read_panel
 
-    source = PanelSource(panel, sectors, as_of.date() if as_of else None, dict(map(_rule, derive or ())))
-    read = read_panel(source)
-    found = find_data_warnings(read)
+    source = PanelSource(panel, sectors, as_of.date() if as_of else None, dict(map(_parse_rule, derive or ())))
+    prices = read_panel(source)
+    warnings = find_data_warnings(prices)
     if as_json:
-        print_object({**_shape(read), "notes": list(read.notes), "findings": [each.record() for each in found]})
+        print_object(
+            {
+                **_describe_shape(prices),
+                "notes": list(prices.notes),
+                "findings": [warning.record() for warning in warnings],
+            }
+        )
     else:
-        _print_findings(_shape(read), read.notes, found)
+        _print_findings(_describe_shape(prices), prices.notes, warnings)
 
 
-def _rule(text: str) -> tuple[str, str]:
+def _parse_rule(text: str) -> tuple[str, str]:
     """Return the field and the rule of `prices=adj_factor`."""
     name, _, rule = text.partition("=")
     return name.strip(), rule.strip()
 
 
-def _shape(panel: Panel) -> dict[str, Any]:
+def _describe_shape(panel: Panel) -> dict[str, Any]:
     return {
         "days": panel.days,
         "names": panel.names,
@@ -70,7 +76,7 @@ def _shape(panel: Panel) -> dict[str, Any]:
     }
 
 
-def _print_findings(shape: Mapping[str, Any], notes: Sequence[str], found: Sequence[DataWarning]) -> None:
+def _print_findings(shape: Mapping[str, Any], notes: Sequence[str], warnings: Sequence[DataWarning]) -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -78,14 +84,14 @@ def _print_findings(shape: Mapping[str, Any], notes: Sequence[str], found: Seque
 
     console = stdout_console()
     span = f"{shape['days']:,} days of {shape['names']:,} names, {shape['first_day']} to {shape['last_day']}"
-    console.print(Text(f"{span}: {format_count(len(found), 'suspicion')}; nothing was changed"))
+    console.print(Text(f"{span}: {format_count(len(warnings), 'suspicion')}; nothing was changed"))
     for note in notes:
         console.print(Text(f"note: {note}", style="dim"))
-    for each in found:
+    for warning in warnings:
         console.print()
-        console.print(Text(f"{each.kind}: {each.observation}", style="bold"))
+        console.print(Text(f"{warning.kind}: {warning.observation}", style="bold"))
         table = Table.grid(padding=(0, 2))
-        for word, said in (("where", each.where), ("why it matters", each.why), ("what to do", each.remedy)):
-            if said:
-                table.add_row(Text(f"  {word}", style="dim"), Text(said))
+        for word, text in (("where", warning.where), ("why it matters", warning.why), ("what to do", warning.remedy)):
+            if text:
+                table.add_row(Text(f"  {word}", style="dim"), Text(text))
         console.print(table)

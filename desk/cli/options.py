@@ -180,21 +180,25 @@ class FormulaCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Move formulas behind ``--``, after which nothing is read as an option."""
-        options, formulas = self._apart(ctx, args)
+        options, formulas = self._separate(ctx, args)
         return super().parse_args(ctx, [*options, "--", *formulas])
 
-    def _apart(self, ctx: Any, args: list[str]) -> tuple[list[str], list[str]]:
+    def _separate(self, ctx: Any, args: list[str]) -> tuple[list[str], list[str]]:
         """Return options with their values, and the rest."""
-        takes = {name: not getattr(each, "is_flag", False) for each in self.get_params(ctx) for name in each.opts}
+        takes = {
+            name: not getattr(parameter, "is_flag", False)
+            for parameter in self.get_params(ctx)
+            for name in parameter.opts
+        }
         takes |= dict.fromkeys(self.get_help_option_names(ctx), False)
         options: list[str] = []
         formulas: list[str] = []
-        rest = iter(args)
-        for arg in rest:
+        remaining = iter(args)
+        for arg in remaining:
             if arg == "--":
-                formulas += rest
+                formulas += remaining
             elif arg in takes and arg.startswith("-"):
-                options += [arg, *([value] if takes[arg] and (value := next(rest, None)) is not None else [])]
+                options += [arg, *([value] if takes[arg] and (value := next(remaining, None)) is not None else [])]
             else:
                 (options if OPTION_PATTERN.fullmatch(arg) else formulas).append(arg)
         return options, formulas
@@ -203,7 +207,7 @@ class FormulaCommand(TyperCommand):
 MAX_NAME_CHARS = 100
 
 
-def signer_name(given: str | None) -> str:
+def signer_name(requested: str | None) -> str:
     """Return the given name, or the login name.
 
     Raises
@@ -212,7 +216,7 @@ def signer_name(given: str | None) -> str:
         Neither exists, or it is too long or not printable.
     """
     try:
-        name = (given if given is not None else getpass.getuser()).strip()
+        name = (requested if requested is not None else getpass.getuser()).strip()
     except (KeyError, OSError):  # no entry for this user, and no variable with a name
         name = ""
     if not name or len(name) > MAX_NAME_CHARS or not name.isprintable():

@@ -38,15 +38,16 @@ def _refuse_folder_of_workspaces(run: str, place: Path) -> None:
     from ...ledger import UnknownRun
     from ...ledger.database import has_record
 
-    below = (
+    workspaces = (
         []
         if has_record(place)
         else sorted(folder for folder in place.iterdir() if folder.is_dir() and has_record(folder))
     )
-    if below:
+    if workspaces:
+        names = ", ".join(folder.name for folder in workspaces[-3:])
         raise UnknownRun(
-            f"{place} is no workspace, but holds {len(below)}: {', '.join(folder.name for folder in below[-3:])}.",
-            field="run", got=run, hint=f"Name one, such as the newest: --workspace {below[-1]}",
+            f"{place} is no workspace, but holds {len(workspaces)}: {names}.",
+            field="run", got=run, hint=f"Name one, such as the newest: --workspace {workspaces[-1]}",
         )  # fmt: skip
 
 
@@ -65,18 +66,18 @@ def run_folder(run: str, workspace: Path | None) -> Path:
     from ...evaluation import find_campaign
     from ...ledger import Ledger
 
-    given = Path(run)
-    if (given / "results.json").is_file() and not _is_in_workspace(given.resolve()):
+    folder = Path(run)
+    if (folder / "results.json").is_file() and not _is_in_workspace(folder.resolve()):
         stderr_console().print(
-            f"note: {given} lies in no workspace: its files were compared with no record", soft_wrap=True
+            f"note: {folder} lies in no workspace: its files were compared with no record", soft_wrap=True
         )
-        return given
+        return folder
     name, place = locate_run(run, workspace)
     with Ledger.open(place, clock=lambda: datetime.now(UTC)) as ledger:
-        found = find_campaign(ledger, name).id
-        for file in ledger.check_files(found):
+        run_id = find_campaign(ledger, name).id
+        for file in ledger.check_files(run_id):
             stderr_console().print(f"note: {file}: no digest recorded by the version that wrote it", soft_wrap=True)
-        return ledger.files(found)
+        return ledger.files(run_id)
 
 
 def _is_in_workspace(folder: Path) -> bool:

@@ -42,38 +42,38 @@ def status(as_json: AsJson = False) -> None:
     """Try each wall of the sandbox, then five ways out of a real jail; what is missing is named with what to do."""
     from ...sandbox import probe_sandbox
 
-    found = probe_sandbox()
+    capability = probe_sandbox()
     if as_json:
-        print_object(found.record())
+        print_object(capability.record())
     else:
-        _print(found)
-    if not found.available:
+        _print(capability)
+    if not capability.available:
         raise typer.Exit(EXIT_MISSING_WALL)
 
 
-def _print(found: Status) -> None:
+def _print(capability: Status) -> None:
     from rich.table import Table
     from rich.text import Text
 
     console = stdout_console()
     console.print(Text("walls", style="bold"))
     walls = Table.grid(padding=(0, 2))
-    for wall in found.primitives:
+    for wall in capability.primitives:
         word, style = ("ok", "green") if wall.works else ("missing", "bold red") if wall.required else ("no", "yellow")
         walls.add_row(Text(f"  {wall.name}"), Text(word, style), Text(wall.found), Text(wall.stops))
     console.print(walls)
-    if found.escapes:
+    if capability.escapes:
         console.print(Text("ways out, tried in a real jail", style="bold"))
         ways = Table.grid(padding=(0, 2))
-        for way in found.escapes:
+        for way in capability.escapes:
             ways.add_row(
                 Text(f"  {way.name}"), Text("held", "green") if way.contained else Text("OPEN", "bold red"),
                 Text(way.found),
             )  # fmt: skip
         console.print(ways)
-    able = "generated Python can be run here" if found.available else f"nothing is run here: {found.problem}"
-    console.print(Text(able, style="bold green" if found.available else "bold red"), soft_wrap=True)
-    for hint in dict.fromkeys([wall.hint for wall in found.primitives if wall.hint] + [found.hint]):
+    able = "generated Python can be run here" if capability.available else f"nothing is run here: {capability.problem}"
+    console.print(Text(able, style="bold green" if capability.available else "bold red"), soft_wrap=True)
+    for hint in dict.fromkeys([wall.hint for wall in capability.primitives if wall.hint] + [capability.hint]):
         if hint:
             console.print(Text(f"  to do: {hint}"), soft_wrap=True)
 
@@ -105,16 +105,16 @@ def check(
 
     Without a panel a synthetic market of 500 days and 60 names is used.
     """
-    code = _read(file)
+    code = _read_source(file)
     from ...evidence.values import SandboxSettings
     from ...sandbox import Limits, Sandbox
 
     wall = SandboxSettings().given(backend=sandbox_backend).backend
     limits = Limits(wall_s=seconds, memory_mb=memory)
-    shown = _panel(panel, sectors, as_of.date() if as_of else None)
+    prices = _read_panel(panel, sectors, as_of.date() if as_of else None)
     workers = min(cores(), MAX_CHECK_WORKERS)
-    with Sandbox(limits, workers=workers, backend=wall) as sandbox, _progress() as show:
-        checked = check_code(sandbox, Path(file).name, code, frames_of(shown), sweep=sweep, seed=seed, show=show)
+    with Sandbox(limits, workers=workers, backend=wall) as sandbox, _show_progress() as show:
+        checked = check_code(sandbox, Path(file).name, code, frames_of(prices), sweep=sweep, seed=seed, show=show)
     checked = replace(checked, synthetic=panel is None)
     if as_json:
         print_object(checked.record())
@@ -152,7 +152,7 @@ def check_code(
         raise
     except SandboxError as refusal:
         error = refusal
-    took, habits = monotonic() - began, _baseline_refusals(sandbox)
+    took, habits = monotonic() - began, _find_baseline_refusals(sandbox)
     return FactorCheck(
         name=name, frames=frames, remarks=lint_code(code, frames.names), proof=proof, error=error, cost=meter.cost,
         tried=tuple(call for call in meter.tried if call not in habits), seconds=took,
@@ -160,7 +160,7 @@ def check_code(
     )  # fmt: skip
 
 
-def _baseline_refusals(sandbox: Any) -> tuple[str, ...]:
+def _find_baseline_refusals(sandbox: Any) -> tuple[str, ...]:
     """Return the refused system calls of a factor that does nothing: the interpreter's own."""
     import numpy as np
 
@@ -181,7 +181,7 @@ def frames_of(panel: Panel) -> Frames:
     return Frames({name: coded_column(panel, name) for name in names}, panel.dates, panel.symbols)
 
 
-def _read(file: str) -> str:
+def _read_source(file: str) -> str:
     from ...ledger.files import read_given_text
 
     if file == "-":
@@ -202,7 +202,7 @@ def _read(file: str) -> str:
         ) from None
 
 
-def _panel(path: Path | None, sectors: Path | None, as_of: Any) -> Panel:
+def _read_panel(path: Path | None, sectors: Path | None, as_of: Any) -> Panel:
     from ...market import PanelSource, SyntheticConfig, read_panel, simulate
 
     if path is None:
@@ -211,17 +211,17 @@ def _panel(path: Path | None, sectors: Path | None, as_of: Any) -> Panel:
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[int, int], object]]:
+def _show_progress() -> Iterator[Callable[[int, int], object]]:
     """Yield a function that reports a sweep's progress and remaining time on standard error every few seconds."""
-    console, began, said = stderr_console(), [0.0], [monotonic()]
+    console, began, reported = stderr_console(), [0.0], [monotonic()]
 
-    def show(done: int, total: int) -> None:
+    def show(finished: int, total: int) -> None:
         now = monotonic()
         began[0] = began[0] or now
-        if now - said[0] >= SWEEP_NOTICE_SECONDS and now > began[0] + 1.0:
-            said[0], left = now, (now - began[0]) / done * (total - done)
+        if now - reported[0] >= SWEEP_NOTICE_SECONDS and now > began[0] + 1.0:
+            reported[0], remaining = now, (now - began[0]) / finished * (total - finished)
             console.print(
-                f"swept {done:,} of {total:,} days, about {duration(left)} left", highlight=False, markup=False
+                f"swept {finished:,} of {total:,} days, about {duration(remaining)} left", highlight=False, markup=False
             )
 
     yield show
@@ -305,36 +305,40 @@ class FactorCheck:
         span = f"{market}{days:,} days of {names:,} names, {self.frames.dates[0]} to {self.frames.dates[-1]}"
         console.print(Text.assemble((self.name, "bold"), f" on {span}"))
         table = Table.grid(padding=(0, 2))
-        for word, said, style in self._rows():
-            table.add_row(Text(f"  {word}", style=DIM_STYLE), Text(said, style=style))
+        for word, text, style in self._list_rows():
+            table.add_row(Text(f"  {word}", style=DIM_STYLE), Text(text, style=style))
         console.print(table)
         words = Table.grid(padding=(0, 1))
         for sentence in self.proof.words if self.proof else ():
             words.add_row("-", Text(sentence))
         console.print(words)
 
-    def _rows(self) -> Rows:
-        return [*self._reading(), *self._running(), *self._verdicts(), *self._advice()]
+    def _list_rows(self) -> Rows:
+        return [*self._list_remarks(), *self._list_costs(), *self._list_verdicts(), *self._list_advice()]
 
-    def _reading(self) -> Rows:
-        told = [(f"line {each.line}: " if each.line else "") + f"{each.message}. {each.hint}" for each in self.remarks]
-        style = "yellow" if told else ""
+    def _list_remarks(self) -> Rows:
+        remarks = [
+            (f"line {remark.line}: " if remark.line else "") + f"{remark.message}. {remark.hint}"
+            for remark in self.remarks
+        ]
+        style = "yellow" if remarks else ""
         return [
-            ("first reading" if not place else "", said, style) for place, said in enumerate(told or ["nothing to say"])
+            ("first reading" if not place else "", text, style)
+            for place, text in enumerate(remarks or ["nothing to say"])
         ]
 
-    def _running(self) -> Rows:
-        refused = f"the kernel refused {', '.join(self.tried)}" if self.tried else "it tried nothing that is forbidden"
+    def _list_costs(self) -> Rows:
+        attempts = f"the kernel refused {', '.join(self.tried)}" if self.tried else "it tried nothing that is forbidden"
         behind = (
-            f"yes; {refused}" if self.wall == "native" else f"yes, by {self.wall}, which does not tell what it tried"
+            f"yes; {attempts}" if self.wall == "native" else f"yes, by {self.wall}, which does not tell what it tried"
         )
-        held = f"NO: {self.stamp}" if self.stamp else behind
+        isolation = f"NO: {self.stamp}" if self.stamp else behind
         one = f"at most {self.cost.wall_ms / 1000.0:.2f} s and {self.cost.peak_mb:.0f} MiB"
-        each = "each " if self.cost.calls > 1 else ""
-        took = f"{plural(self.cost.calls, 'call')}, {each}in a fresh process, in {duration(self.seconds)}"
-        return [("contained", held, BAD_STYLE if self.stamp else ""), ("one call", one, ""), ("all", took, "")]
+        share = "each " if self.cost.calls > 1 else ""
+        took = f"{plural(self.cost.calls, 'call')}, {share}in a fresh process, in {duration(self.seconds)}"
+        return [("contained", isolation, BAD_STYLE if self.stamp else ""), ("one call", one, ""), ("all", took, "")]
 
-    def _verdicts(self) -> Rows:
+    def _list_verdicts(self) -> Rows:
         if not self.ran:
             return [
                 (
@@ -343,32 +347,32 @@ class FactorCheck:
                     BAD_STYLE,
                 )
             ]
-        values = [("values", self._values(), "")] if self.proof else []
+        values = [("values", self._describe_values(), "")] if self.proof else []
         steady = "yes, in two calls" if self.deterministic else f"no: {self.error.message if self.error else ''}"
         rows = [*values, ("deterministic", steady, GOOD_STYLE if self.deterministic else BAD_STYLE)]
-        return [*rows, ("causal", *self._causal())]
+        return [*rows, ("causal", *self._describe_causality())]
 
-    def _values(self) -> str:
+    def _describe_values(self) -> str:
         if self.proof is None:
             return ""
         share = percent(self.proof.record()["covered"])
         return f"from {self.proof.first} on, after {plural(self.proof.warm_up, 'day')} of warm-up; {share} of all cells"
 
-    def _causal(self) -> tuple[str, str]:
+    def _describe_causality(self) -> tuple[str, str]:
         if self.causal is None:
             return "not asked: first it must give the same values twice", DIM_STYLE
         if self.error is not None:
             return f"no: {self.error.message}", BAD_STYLE
-        late, style = self._unshown()
+        late, style = self._describe_unshown()
         if self.proof is not None and self.proof.point_in_time:
             return f"yes, on each of {count(self.proof.swept - self.proof.start_up)} days{late}", style
         return f"nothing was seen at a few days; --sweep asks every day{late}", style
 
-    def _unshown(self) -> tuple[str, str]:
+    def _describe_unshown(self) -> tuple[str, str]:
         """Return a remark on the days that the code cannot compute by themselves, and its style."""
         days = 0 if self.proof is None else self.proof.start_up
-        said = f"; not shown for the first {plural(days, 'day')}, on which it raises an error" if days else ""
-        return said, "yellow" if days else GOOD_STYLE
+        text = f"; not shown for the first {plural(days, 'day')}, on which it raises an error" if days else ""
+        return text, "yellow" if days else GOOD_STYLE
 
-    def _advice(self) -> Rows:
+    def _list_advice(self) -> Rows:
         return [("to do", self.error.hint, "")] if self.error is not None and self.error.hint else []

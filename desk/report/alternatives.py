@@ -46,23 +46,23 @@ def build_rules_table(stream: StreamRules | None) -> RulesTable | None:
     if stream is None or not stream.looks:
         return None
     decided = {name for rule in stream.rules if rule.decides for name in rule.accepts}
-    return RulesTable(_sentence(stream), [(rule.decides, _line(rule, decided)) for rule in stream.rules])
+    return RulesTable(_describe_stream(stream), [(rule.decides, _list_cells(rule, decided)) for rule in stream.rules])
 
 
-def _sentence(stream: StreamRules) -> str:
+def _describe_stream(stream: StreamRules) -> str:
     unknown = [
         f"{count(amount)} {word}"
         for amount, word in ((stream.declared, "declared, made elsewhere"), (stream.unfinished, "cut short"))
         if amount
     ]
-    rest = f"; of these {' and '.join(unknown)} count as looks that found nothing" if unknown else ""
+    remark = f"; of these {' and '.join(unknown)} count as looks that found nothing" if unknown else ""
     return (
         f"The stream is every look at these selection days, earlier runs included: {plural(stream.looks, 'look')}"
-        f"{rest}. Only the first line decides, at level {percent(stream.level, 0)}; the others are shown beside it."
+        f"{remark}. Only the first line decides, at level {percent(stream.level, 0)}; the others are shown beside it."
     )
 
 
-def _line(rule: StreamRule, decided: Collection[str]) -> list[str]:
+def _list_cells(rule: StreamRule, decided: Collection[str]) -> list[str]:
     return [
         rule.name,
         rule.holds,
@@ -85,15 +85,15 @@ def _describe_accepted(accepted: Collection[str], decided: Collection[str]) -> s
 def list_search_tests(results: Results) -> list[SearchTest]:
     """Return the tests of the search at its close, each with one sentence."""
     tests = [
-        _cross_validation_test(results.cross_validation),
-        _overfitting_test(results.overfitting),
-        _superior_ability_test(results.superior),
-        _cluster_test(results.clusters),
+        _describe_cross_validation(results.cross_validation),
+        _describe_overfitting(results.overfitting),
+        _describe_superior_ability(results.superior),
+        _describe_clusters(results.clusters),
     ]
     return [test for test in tests if test]
 
 
-def _overfitting_test(test: OverfittingTest | None) -> SearchTest | None:
+def _describe_overfitting(test: OverfittingTest | None) -> SearchTest | None:
     if test is None or test.probability is None:
         return None
     means = (
@@ -103,7 +103,7 @@ def _overfitting_test(test: OverfittingTest | None) -> SearchTest | None:
     return SearchTest("Probability of backtest overfitting", percent(test.probability, 0), means)
 
 
-def _superior_ability_test(test: SuperiorityTest | None) -> SearchTest | None:
+def _describe_superior_ability(test: SuperiorityTest | None) -> SearchTest | None:
     if test is None or test.consistent is None:
         return None
     value = f"p = {p_value_text(test.consistent)} ({p_value_text(test.lower)} to {p_value_text(test.upper)})"
@@ -117,23 +117,25 @@ def _superior_ability_test(test: SuperiorityTest | None) -> SearchTest | None:
     return SearchTest("Superior predictive ability", value, means)
 
 
-def _cross_validation_test(test: CrossValidationTest | None) -> SearchTest | None:
+def _describe_cross_validation(test: CrossValidationTest | None) -> SearchTest | None:
     paths = [value for value in test.rank_ic if value is not None] if test else []
     if test is None or not paths:
         return None
     middle = sorted(paths)[len(paths) // 2]
     sharpes = [value for value in test.net_sharpe if value is not None]
-    after = f", Sharpe after costs {_range(sharpes, 2)}" if sharpes else ""
+    after = f", Sharpe after costs {_format_range(sharpes, 2)}" if sharpes else ""
     means = (
         f"Choosing the best of {_describe_candidates(test)} on training days gave a RankIC of "
         f"{number(test.rank_ic_chosen_on, 4, sign=True)} there; held on the days left out it gave this: median and "
         f"range of {count(test.paths)} paths{after}. {count(test.splits)} splits, labels that overlap purged "
         f"({count(test.purge_days)} days) and {count(test.embargo_days)} more embargoed."
     )
-    return SearchTest("Combinatorial cross-validation", f"{number(middle, 4, sign=True)} ({_range(paths, 4)})", means)
+    return SearchTest(
+        "Combinatorial cross-validation", f"{number(middle, 4, sign=True)} ({_format_range(paths, 4)})", means
+    )
 
 
-def _cluster_test(bets: BetClusters | None) -> SearchTest | None:
+def _describe_clusters(bets: BetClusters | None) -> SearchTest | None:
     if bets is None or bets.clusters is None:
         return None
     candidates = _describe_candidates(bets)
@@ -150,5 +152,5 @@ def _describe_candidates(test: CandidateTest) -> str:
     return plural(test.candidates, "candidate") + sample
 
 
-def _range(values: Sequence[float], digits: int) -> str:
+def _format_range(values: Sequence[float], digits: int) -> str:
     return f"{number(min(values), digits, sign=True)} to {number(max(values), digits, sign=True)}"

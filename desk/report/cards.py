@@ -86,18 +86,18 @@ def build_card(
         kind=f"set of {len(members)}" if members else "factor",
         statement=hypothesis.statement or ("A set of factors" if members else "No hypothesis stated"),
         mechanism=hypothesis.mechanism.replace("_", " "),
-        facts=_facts(entry),
+        facts=_list_facts(entry),
         text="" if members else entry.text,
         explained=entry.explained,
         members=members,
-        measures=_measures(search, selection),
-        cumulative=_cumulative(curve, boundary),
-        quintiles=_quintiles(search, selection),
-        decay=_decay(search, selection),
-        years=_years(search, selection),
+        measures=_list_measures(search, selection),
+        cumulative=_draw_cumulative(curve, boundary),
+        quintiles=_draw_quintiles(search, selection),
+        decay=_draw_decay(search, selection),
+        years=_draw_years(search, selection),
         reasons=[_make_step(reason) for reason in entry.reasons],
         doubts=[weakness.text for weakness in search.weaknesses] + list(collect_doubts(entry)),
-        warnings=_warnings(search, selection),
+        warnings=_list_warnings(search, selection),
         deflated=DEFLATED_MEANS if selection.deflated_sharpe else "",
     )
 
@@ -107,7 +107,7 @@ def find_deciding_step(entry: FactorEntry) -> GateStep | None:
     return next((step for step in map(_make_step, entry.reasons) if step.mark == "failed"), None)
 
 
-def _facts(entry: FactorEntry) -> list[tuple[str, str]]:
+def _list_facts(entry: FactorEntry) -> list[tuple[str, str]]:
     facts = [
         ("trial", f"no. {count(entry.trial)}" if entry.trial is not None else DASH),
         ("largest correlation with the library at the close", number(entry.library_correlation, 2, sign=True)),
@@ -126,7 +126,7 @@ def _facts(entry: FactorEntry) -> list[tuple[str, str]]:
     return facts
 
 
-def _measures(search: WindowMetrics, selection: SelectionMetrics) -> list[tuple[str, str, str]]:
+def _list_measures(search: WindowMetrics, selection: SelectionMetrics) -> list[tuple[str, str, str]]:
     windows = (search, selection)
     rows = [
         ("RankIC a day", [number(window.rank_ic, 4, sign=True) for window in windows]),
@@ -137,28 +137,28 @@ def _measures(search: WindowMetrics, selection: SelectionMetrics) -> list[tuple[
         ("turnover a day", [percent(window.turnover) for window in windows]),
         ("Sharpe before costs", [number(window.gross_sharpe, 2, sign=True) for window in windows]),
         ("Sharpe after costs", [number(window.net_sharpe, 2, sign=True) for window in windows]),
-        *_deflated_rows(selection),
+        *_list_deflated(selection),
         ("coverage", [percent(window.coverage, 0) for window in windows]),
         ("days", [count(window.days) for window in windows]),
     ]
     return [(label, left, right) for label, (left, right) in rows if (left, right) != (DASH, DASH)]
 
 
-def _deflated_rows(selection: SelectionMetrics) -> list[tuple[str, list[str]]]:
+def _list_deflated(selection: SelectionMetrics) -> list[tuple[str, list[str]]]:
     """Return the deflated Sharpe for each count of tries: trials, evaluated factors, and clusters of these."""
     ratios = selection.deflated_sharpe
     if ratios is None:
         return []
-    return [(label, [DASH, _chance_of_merit(getattr(ratios, name))]) for name, label in DEFLATED_LABELS.items()]
+    return [(label, [DASH, _format_deflated(getattr(ratios, name))]) for name, label in DEFLATED_LABELS.items()]
 
 
-def _chance_of_merit(share: Figure) -> str:
+def _format_deflated(share: Figure) -> str:
     """Return a deflated Sharpe ratio as a percentage, with a remark if it is near zero."""
     text = percent(share, 0).replace(" ", "\N{NO-BREAK SPACE}")  # the cell may wrap, the figure may not
     return f"{text}, below the best expected by chance" if share is not None and share < MIN_MERIT_CHANCE else text
 
 
-def _cumulative(curve: DailyRankICByWindow | None, boundary: str | None) -> str:
+def _draw_cumulative(curve: DailyRankICByWindow | None, boundary: str | None) -> str:
     lines: list[Curve] = []
     total = 0.0
     for kind, window in (("search", curve.search), ("selection", curve.selection)) if curve else ():
@@ -183,29 +183,29 @@ def _accumulate_days(window: DailyRankIC, start: float) -> tuple[list[date], lis
     return days, values
 
 
-def _series(search: Sequence[Figure], selection: Sequence[Figure]) -> list[tuple[str, Sequence[Figure]]]:
+def _list_series(search: Sequence[Figure], selection: Sequence[Figure]) -> list[tuple[str, Sequence[Figure]]]:
     both = (("search", search), ("selection", selection))
     return [(kind, row) for kind, row in both if any(value is not None for value in row)]
 
 
-def _quintiles(search: WindowMetrics, selection: WindowMetrics) -> str:
+def _draw_quintiles(search: WindowMetrics, selection: WindowMetrics) -> str:
     names = ["low", "2", "3", "4", "high"]
     rows = [window.quantile_returns for window in (search, selection)]
     padded = [row if len(row) == len(names) else [None] * len(names) for row in rows]
-    return bar_chart(Bars("Mean return by quintile", names, _series(*padded), basis_points))
+    return bar_chart(Bars("Mean return by quintile", names, _list_series(*padded), basis_points))
 
 
-def _decay(search: WindowMetrics, selection: WindowMetrics) -> str:
+def _draw_decay(search: WindowMetrics, selection: WindowMetrics) -> str:
     names = sorted({*search.decay, *selection.decay}, key=int)
     rows = [[window.decay.get(name) for name in names] for window in (search, selection)]
-    return bar_chart(Bars("RankIC by horizon in days", names, _series(*rows), lambda value: number(value, 3)))
+    return bar_chart(Bars("RankIC by horizon in days", names, _list_series(*rows), lambda value: number(value, 3)))
 
 
-def _years(search: WindowMetrics, selection: WindowMetrics) -> str:
+def _draw_years(search: WindowMetrics, selection: WindowMetrics) -> str:
     names = sorted({*search.by_year, *selection.by_year})
     rows = [[window.by_year.get(name) for name in names] for window in (search, selection)]
     short = [f"'{name[-2:]}" for name in names]
-    return bar_chart(Bars("RankIC by year", short, _series(*rows), lambda value: number(value, 3)))
+    return bar_chart(Bars("RankIC by year", short, _list_series(*rows), lambda value: number(value, 3)))
 
 
 def _make_step(reason: GateReason) -> GateStep:
@@ -214,7 +214,7 @@ def _make_step(reason: GateReason) -> GateStep:
     return GateStep(reason.step, mark, reason.message, numbers)
 
 
-def _warnings(*windows: WindowMetrics) -> list[str]:
+def _list_warnings(*windows: WindowMetrics) -> list[str]:
     """Return the warnings about this factor; those about the data are shown once, at the top of the page."""
     warnings = [warning for window in windows for warning in window.warnings if warning.code != "data"]
     return list(dict.fromkeys(warning.text for warning in warnings))

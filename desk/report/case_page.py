@@ -64,7 +64,7 @@ def build_case_page(
         stands=decision.sentence
         if decision
         else "It passed every step of the gate, and waits for a person's approval.",
-        summary=_summary(case),
+        summary=_list_summary(case),
         warnings=[warning.message for warning in case.warnings],
         idea=[(label, any_value(hypothesis[name])) for name, label in IDEA_LABELS.items() if hypothesis.get(name)],
         card=card,
@@ -79,7 +79,7 @@ def build_case_page(
             )
             for known in case.nearest
         ],
-        commands=[] if decision else _commands(run, case.id, where),
+        commands=[] if decision else _list_commands(run, case.id, where),
     )
 
 
@@ -89,7 +89,7 @@ def render_case(page: CasePage) -> str:
     return environment().get_template("case.html.j2").render(page=page, style=style).strip() + "\n"
 
 
-def _summary(case: ReviewCase) -> Facts:
+def _list_summary(case: ReviewCase) -> Facts:
     search, selection = case.metrics.search, case.metrics.selection
     return [
         ("t on search", number(search.t, 1, sign=True)),
@@ -102,7 +102,7 @@ def _summary(case: ReviewCase) -> Facts:
     ]
 
 
-def _commands(run: str, factor_id: str, where: str) -> list[str]:
+def _list_commands(run: str, factor_id: str, where: str) -> list[str]:
     review = f"alphaloom review {run} {factor_id}{where}"
     return [f'{review} --approve --comment "..."', f'{review} --reject --comment "..."', f'{review} --ask "..."']
 
@@ -119,14 +119,14 @@ def print_case(page: CasePage) -> None:
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
-    for label, said in _lines(page):
-        grid.add_row(f"  {label}", Text(said))
+    for label, text in _list_lines(page):
+        grid.add_row(f"  {label}", Text(text))
     console.print(grid)
 
 
-def _lines(page: CasePage) -> list[tuple[str, str]]:
+def _list_lines(page: CasePage) -> list[tuple[str, str]]:
     card = page.card
-    figures = ", ".join(f"{label} {said}" for label, said in page.summary)
+    figures = ", ".join(f"{label} {value}" for label, value in page.summary)
     near = [f"{name} ({where}), {ratio} shared: {shared}" for name, where, ratio, shared in page.nearest[:3]]
     rows = [("hypothesis", f"{card.mechanism}: {card.statement}" if card.mechanism else card.statement), *page.idea]
     rows += [("formula", card.text)] if card.text else []
@@ -136,4 +136,4 @@ def _lines(page: CasePage) -> list[tuple[str, str]]:
     rows += [("weak on search", "; ".join(card.doubts))] if card.doubts else []
     rows += [("doubt", doubt) for doubt in card.warnings]
     rows += [("nearest known", "; ".join(near) or "nothing known shares structure with it")]
-    return [(label, said if label == "formula" else flatten_lines(said)) for label, said in rows]
+    return [(label, value if label == "formula" else flatten_lines(value)) for label, value in rows]

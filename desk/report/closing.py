@@ -90,8 +90,8 @@ def exam_rows(exam: SealedExam | None) -> Facts:
     """Return the combination's figures on the sealed days; empty if they were not opened."""
     if exam is None or not exam.opened:
         return []
-    held = ", of what is held" if exam.test == "held" else ""  # t is of the labels, so the other test is named
-    p_value = (f"p, one-sided{held}, of a mean constant in the window", p_value_text(exam.p_value))
+    suffix = ", of what is held" if exam.test == "held" else ""  # t is of the labels, so the other test is named
+    p_value = (f"p, one-sided{suffix}, of a mean constant in the window", p_value_text(exam.p_value))
     return [
         ("RankIC", number(exam.rank_ic, 4, sign=True)),
         ("t", number(exam.t, 2, sign=True)),
@@ -139,15 +139,15 @@ def build_book(results: Results, curve: BookCurve | None) -> BookFigures | None:
     book = results.book
     if book is None:
         return None
-    weights = _weights(results.combination)
+    weights = _list_weights(results.combination)
     if book.unavailable:
         return BookFigures([], "", f"{book.unavailable}. {book.hint}".strip(), None, None, weights)
     return BookFigures(
-        _book_rows(book),
+        _list_book_rows(book),
         describe_book_days(book, results.sealed),
         "",
-        _equity(curve),
-        _drawdown(curve),
+        _draw_equity(curve),
+        _draw_drawdown(curve),
         weights,
     )
 
@@ -166,7 +166,7 @@ def describe_book_days(book: BookResult, exam: SealedExam | None) -> str:
     return "These are the sealed days: none of the book's factors was accepted on them."
 
 
-def _book_rows(book: BookResult) -> Facts:
+def _list_book_rows(book: BookResult) -> Facts:
     return [
         (label, percent(getattr(book, name)) if name in PERCENT_FIGURES else any_value(getattr(book, name)))
         for name, label in BOOK_LABELS.items()
@@ -174,25 +174,25 @@ def _book_rows(book: BookResult) -> Facts:
     ]
 
 
-def _equity(curve: BookCurve | None) -> str:
-    days, values = _known_days(curve.dates, curve.equity) if curve else ([], [])
+def _draw_equity(curve: BookCurve | None) -> str:
+    days, values = _select_known_days(curve.dates, curve.equity) if curve else ([], [])
     line = Curve("book", days, values)
     start = values[0] if values else 1.0
     return line_chart(LineChart("Equity after costs", [line], any_value, frame=Frame(960, 200), base=start))
 
 
-def _drawdown(curve: BookCurve | None) -> str:
-    days, values = _known_days(curve.dates, curve.drawdown) if curve else ([], [])
+def _draw_drawdown(curve: BookCurve | None) -> str:
+    days, values = _select_known_days(curve.dates, curve.drawdown) if curve else ([], [])
     line = Curve("drawdown", days, [-abs(value) for value in values], filled=True)
     return line_chart(LineChart("Drawdown", [line], lambda value: percent(value, 0), frame=Frame(960, 110)))
 
 
-def _known_days(dates: Sequence[str], values: Sequence[Figure]) -> tuple[list[date], list[float]]:
-    known = [(date.fromisoformat(day), value) for day, value in zip(dates, values, strict=False) if value is not None]
-    return [day for day, _ in known], [value for _, value in known]
+def _select_known_days(dates: Sequence[str], values: Sequence[Figure]) -> tuple[list[date], list[float]]:
+    pairs = [(date.fromisoformat(day), value) for day, value in zip(dates, values, strict=False) if value is not None]
+    return [day for day, _ in pairs], [value for _, value in pairs]
 
 
-def _weights(combination: CombinationSummary | None) -> Facts:
+def _list_weights(combination: CombinationSummary | None) -> Facts:
     weights = combination.weights if combination else {}
     return [(short_id(name), number(weight, 3, sign=True)) for name, weight in weights.items()]
 
@@ -211,9 +211,9 @@ def build_risk(signals: SignalSummary | None) -> Risk | None:
         ],
         bounds=signals.bounds,
         withheld=signals.withheld_for,
-        refused=[_refused_row(signal) for signal in refused[:MAX_REFUSED_SIGNALS_SHOWN]],
+        refused=[_make_refused_row(signal) for signal in refused[:MAX_REFUSED_SIGNALS_SHOWN]],
         more=f"and {more:,} more" if more > 0 else "",
-        book=[_check_row(check) for check in signals.book],
+        book=[_make_check_row(check) for check in signals.book],
     )
 
 
@@ -223,12 +223,12 @@ def _describe_day(signals: SignalSummary) -> str:
     return f"the next trading day after {signals.after}: {day}, unless that is a holiday" if signals.after else day
 
 
-def _refused_row(signal: SignalLine) -> tuple[str, str, str]:
+def _make_refused_row(signal: SignalLine) -> tuple[str, str, str]:
     exposure = f"{any_value(signal.target_bp)} ({any_value(signal.lo_bp)} to {any_value(signal.hi_bp)})"
     return signal.asset, exposure, any_value(signal.refusals).replace("_", " ")
 
 
-def _check_row(check: RuleCheckLine) -> tuple[str, str, str, str]:
+def _make_check_row(check: RuleCheckLine) -> tuple[str, str, str, str]:
     mark = "holds" if check.passed else "broken"
     return check.rule.replace("_", " "), any_value(check.actual), any_value(check.limit), mark
 

@@ -107,25 +107,25 @@ def build_page(results: Results, curves: Curves) -> ReportPage:
     return ReportPage(
         title=results.data.name or "a panel",
         verdict=verdict_sentence(results),
-        summary=_summary(results),
-        data=_data(results),
-        rules=_rule_rows(results.settings),
-        costs=_costs(results),
+        summary=_list_summary(results),
+        data=_list_data(results),
+        rules=_list_rules(results.settings),
+        costs=_describe_run_costs(results),
         notes=list(dict.fromkeys(data_notes)),
-        timeline=_timeline(results.windows),
-        funnel=_funnel(results),
-        refused=_refused_facts(results.attempts),
+        timeline=_draw_timeline(results.windows),
+        funnel=_draw_funnel(results),
+        refused=_list_refused(results.attempts),
         reused=describe_reused(results),
         changed=operator_lines(results.operators),
         power=results.power.sentence if results.power else "",
-        power_facts=_power(results.power),
+        power_facts=_list_power(results.power),
         others=alternatives.build_rules_table(results.stream_rules),
         checks=alternatives.list_search_tests(results),
-        accepted=_cards(results, results.accepted, curves),
+        accepted=_build_cards(results, results.accepted, curves),
         unproven=describe_empty_result(results),
-        watched=_cards(results, results.watchlist, curves),
-        rejected=[_rejected_row(entry) for entry in sort_by_strength(results.rejected)[:MAX_REJECTED_IN_REPORT]],
-        rejected_more=_rejected_more(results.rejected),
+        watched=_build_cards(results, results.watchlist, curves),
+        rejected=[_make_rejected_line(entry) for entry in sort_by_strength(results.rejected)[:MAX_REJECTED_IN_REPORT]],
+        rejected_more=_describe_more_rejected(results.rejected),
         sealed=closing.exam_rows(results.sealed),
         sealed_sentence=closing.describe_exam(results.sealed),
         sealed_each=closing.exam_factor_rows(results.sealed),
@@ -139,8 +139,8 @@ def build_page(results: Results, curves: Curves) -> ReportPage:
         warnings=collect_notes(results, data_only=False),
         asked=describe_request(results),
         varied=describe_variety(results.diversity),
-        researcher=_researcher(results.researcher),
-        colophon=_colophon(results),
+        researcher=_name_researcher(results.researcher),
+        colophon=_write_colophon(results),
     )
 
 
@@ -150,12 +150,12 @@ def verdict_sentence(results: Results) -> str:
     factors = len(results.accepted) - sets
     parts = [plural(n, word) for n, word in ((factors, "factor"), (sets, "set")) if n] or ["nothing"]
     accepted = " and ".join(parts)
-    rest = f"{len(results.watchlist) or 'none'} on the watchlist, {len(results.rejected) or 'none'} rejected."
+    remainder = f"{len(results.watchlist) or 'none'} on the watchlist, {len(results.rejected) or 'none'} rejected."
     were = "were" if len(results.accepted) > 1 else "was"
-    return f"{accepted[0].upper()}{accepted[1:]} {were} accepted; {rest}"
+    return f"{accepted[0].upper()}{accepted[1:]} {were} accepted; {remainder}"
 
 
-def _summary(results: Results) -> Facts:
+def _list_summary(results: Results) -> Facts:
     return [
         ("attempts", count(results.attempts.total)),
         ("evaluations", count(results.evaluations)),
@@ -166,7 +166,7 @@ def _summary(results: Results) -> Facts:
     ]
 
 
-def _data(results: Results) -> Facts:
+def _list_data(results: Results) -> Facts:
     data, windows = results.data, results.windows
     return [
         ("Days", f"{count(data.days)}, {data.first_day or DASH} to {data.last_day or DASH}"),
@@ -180,7 +180,7 @@ def _data(results: Results) -> Facts:
     ]
 
 
-def _rule_rows(settings: AppliedSettings | None) -> Sequence[tuple[str, str]]:
+def _list_rules(settings: AppliedSettings | None) -> Sequence[tuple[str, str]]:
     """Return the costs, thresholds and budget of a run; empty for an older run that did not record them."""
     if settings is None:
         return []
@@ -200,7 +200,7 @@ def _rule_rows(settings: AppliedSettings | None) -> Sequence[tuple[str, str]]:
     return [row for row in rows if row[1] != DASH]
 
 
-def _timeline(windows: WindowPlan) -> str | None:
+def _draw_timeline(windows: WindowPlan) -> str | None:
     spans: list[Span] = []
     for kind, window in (("search", windows.search), ("selection", windows.selection), ("sealed", windows.sealed)):
         if window is None:
@@ -212,7 +212,7 @@ def _timeline(windows: WindowPlan) -> str | None:
     return timeline("The windows: search, selection and sealed, with an embargo between them", spans) if spans else None
 
 
-def _funnel(results: Results) -> str:
+def _draw_funnel(results: Results) -> str:
     attempts, prior = results.attempts, results.prior_trials
     before = f"{prior:,} more before this run" if prior else "none before this run"
     stages = [
@@ -224,13 +224,13 @@ def _funnel(results: Results) -> str:
     return funnel("Attempts, evaluations, trials and acceptances, on a logarithmic scale", stages)
 
 
-def _refused_facts(attempts: AttemptCounts) -> Facts:
+def _list_refused(attempts: AttemptCounts) -> Facts:
     return [
         (stage, count(n)) for stage, n in sorted(attempts.refused.items(), key=lambda item: (-item[1], item[0])) if n
     ]
 
 
-def _power(power: SelectionPower | None) -> Facts:
+def _list_power(power: SelectionPower | None) -> Facts:
     if power is None:
         return []
     likely = power.rank_ic_likely
@@ -245,7 +245,7 @@ def _power(power: SelectionPower | None) -> Facts:
     ]
 
 
-def _cards(results: Results, entries: Sequence[FactorEntry], curves: Curves) -> list[Card]:
+def _build_cards(results: Results, entries: Sequence[FactorEntry], curves: Curves) -> list[Card]:
     texts = {entry.id: entry.text for entry in results.entries}
     boundary = results.windows.selection.first if results.windows.selection else None
     return [build_card(entry, curves.factors.get(entry.id), boundary, texts) for entry in entries]
@@ -256,7 +256,7 @@ def sort_by_strength(entries: Iterable[FactorEntry]) -> list[FactorEntry]:
     return sorted(entries, key=lambda entry: (entry.trial is None, -abs(entry.metrics.search.t or 0.0), entry.id))
 
 
-def _rejected_row(entry: FactorEntry) -> RejectedLine:
+def _make_rejected_line(entry: FactorEntry) -> RejectedLine:
     search, selection = entry.metrics.search, entry.metrics.selection
     step = find_deciding_step(entry)
     return RejectedLine(
@@ -275,7 +275,7 @@ def _rejected_row(entry: FactorEntry) -> RejectedLine:
     )
 
 
-def _rejected_more(entries: Sequence[FactorEntry]) -> str:
+def _describe_more_rejected(entries: Sequence[FactorEntry]) -> str:
     more = len(entries) - MAX_REJECTED_IN_REPORT
     return f"and {more:,} more, in results.json" if more > 0 else ""
 
@@ -286,22 +286,22 @@ def collect_notes(results: Results, *, data_only: bool) -> list[str]:
     return early + [note.text for note in results.warnings if (note.code == "data") is data_only]
 
 
-def _researcher(researcher: str | None) -> str:
+def _name_researcher(researcher: str | None) -> str:
     text = (researcher or "").strip().rstrip(".")
     if "not a language model" in text:
         return f"Researcher: {text}."
     return OFFLINE_SENTENCE if text.startswith("offline") else f"Researcher: {text or 'not named'}."
 
 
-def _costs(results: Results) -> str:
+def _describe_run_costs(results: Results) -> str:
     return describe_costs(results.settings.evidence.costs if results.settings else None)
 
 
-def _colophon(results: Results) -> str:
+def _write_colophon(results: Results) -> str:
     return (
         "Trials are counted over this workspace and every earlier look that was declared; looks made elsewhere "
         "cannot be known. RankIC is the mean daily rank correlation with returns from the next open; "
-        f"t-statistics use Newey-West errors. After costs means after {_costs(results)}."
+        f"t-statistics use Newey-West errors. After costs means after {_describe_run_costs(results)}."
     )
 
 
@@ -380,16 +380,16 @@ def operator_lines(table: Sequence[OperatorRow]) -> Sequence[Sequence[str]]:
     pooled = sorted(
         pool_rows([row.model_dump() for row in rows]), key=lambda total: (-total["tried"], total["operator"])
     )
-    return [_line(total, _best(total["operator"], rows)) for total in pooled]
+    return [_list_operator_cells(total, _find_best(total["operator"], rows)) for total in pooled]
 
 
-def _line(total: Mapping[str, Any], best: str) -> Sequence[str]:
+def _list_operator_cells(total: Mapping[str, Any], best: str) -> Sequence[str]:
     tried, better = int(total["tried"]), int(total["better"])
     gain = number(total["gained"] / tried, 2, sign=True)
     return (str(total["operator"]).replace("_", " "), count(tried), count(better), percent(better / tried), gain, best)
 
 
-def _best(operator: str, rows: Sequence[OperatorRow]) -> str:
+def _find_best(operator: str, rows: Sequence[OperatorRow]) -> str:
     """Return the parents' weakness with the highest share of better children, among those with enough children."""
     enough = [row for row in rows if row.operator == operator and row.tried >= MIN_CHILDREN and row.better]
     best = max(enough, key=lambda row: (row.better / row.tried, row.tried, row.where), default=None)

@@ -76,10 +76,10 @@ def timeline(label: str, spans: Sequence[Span]) -> str:
     """Draw the windows on one bar, each as long as its days."""
     frame = Frame(960, 92, left=0, right=0)
     across = frame.across(spans[0].first.toordinal(), spans[-1].last.toordinal() + 1)
-    return drawing(frame.width, frame.height, label, [piece for span in spans for piece in _span(span, across)])
+    return drawing(frame.width, frame.height, label, [piece for span in spans for piece in _draw_span(span, across)])
 
 
-def _span(span: Span, across: Scale) -> list[str]:
+def _draw_span(span: Span, across: Scale) -> list[str]:
     left, right = across(span.first.toordinal()), across(span.last.toordinal() + 1)
     box = element("rect", class_=f"span {span.kind}", x=left, y=24.0, width=max(right - left, 1.0), height=30.0)
     if span.kind == "embargo":
@@ -102,13 +102,13 @@ def funnel(label: str, stages: Sequence[Stage]) -> str:
     halves = [2.0 + 50.0 * math.log10(1 + stage.amount) / top for stage in stages]
     pieces: list[str] = []
     for k, (stage, half) in enumerate(zip(stages, halves, strict=True)):
-        pieces += _stage(stage, k * column, column, (middle, half))
+        pieces += _draw_stage(stage, k * column, column, (middle, half))
         if k + 1 < len(stages):
-            pieces.append(_funnel_join((k + 1) * column, middle, half, halves[k + 1]))
+            pieces.append(_draw_funnel_join((k + 1) * column, middle, half, halves[k + 1]))
     return drawing(width, height, label, pieces)
 
 
-def _stage(stage: Stage, left: float, column: float, place: tuple[float, float]) -> list[str]:
+def _draw_stage(stage: Stage, left: float, column: float, place: tuple[float, float]) -> list[str]:
     middle, half = place
     box = element("rect", class_="stage", x=left, y=middle - half, width=column - 36, height=2 * half)
     inside = half > 16
@@ -123,7 +123,7 @@ def _stage(stage: Stage, left: float, column: float, place: tuple[float, float])
     ]
 
 
-def _funnel_join(x: float, middle: float, half: float, following: float) -> str:
+def _draw_funnel_join(x: float, middle: float, half: float, following: float) -> str:
     corners = [(x - 36, middle - half), (x, middle - following), (x, middle + following), (x - 36, middle + half)]
     return element("path", class_="join", d=path_data(corners, close=True))
 
@@ -143,14 +143,14 @@ def line_chart(chart: LineChart) -> str:
     lines = [line for line in chart.lines if line.days]
     if not lines:
         return _draw_empty(chart.label, chart.frame)
-    across, upward = _time_scales(chart, lines)
-    pieces = [*_draw_grid(chart.frame, upward, chart.axis), *_years(chart.frame, across)]
-    pieces += [piece for mark in chart.marks for piece in _mark(mark, across, chart.frame)]
-    pieces += [_line(line, across, upward) for line in lines]
+    across, upward = _make_time_scales(chart, lines)
+    pieces = [*_draw_grid(chart.frame, upward, chart.axis), *_draw_years(chart.frame, across)]
+    pieces += [piece for mark in chart.marks for piece in _draw_mark(mark, across, chart.frame)]
+    pieces += [_draw_line(line, across, upward) for line in lines]
     return drawing(chart.frame.width, chart.frame.height, chart.label, pieces)
 
 
-def _time_scales(chart: LineChart, lines: Sequence[Curve]) -> tuple[Scale, Scale]:
+def _make_time_scales(chart: LineChart, lines: Sequence[Curve]) -> tuple[Scale, Scale]:
     values = [value for line in lines for value in line.values]
     values += [] if chart.base is None else [chart.base]
     days = [day.toordinal() for line in lines for day in (line.days[0], line.days[-1])]
@@ -162,10 +162,10 @@ def _pad_range(low: float, high: float) -> tuple[float, float]:
     return (low - room if low < 0 else low), (high + room if high > 0 else high)
 
 
-def _line(line: Curve, across: Scale, upward: Scale) -> str:
+def _draw_line(line: Curve, across: Scale, upward: Scale) -> str:
     step = max(1, math.ceil(len(line.days) / MAX_CHART_POINTS))
-    kept = [*range(0, len(line.days) - 1, step), len(line.days) - 1]
-    points = [(across(line.days[k].toordinal()), upward(line.values[k])) for k in kept]
+    places = [*range(0, len(line.days) - 1, step), len(line.days) - 1]
+    points = [(across(line.days[k].toordinal()), upward(line.values[k])) for k in places]
     if not line.filled:
         return element("path", class_=f"line {line.kind}", d=path_data(points))
     floor = upward(min(max(0.0, upward.low), upward.high))
@@ -184,7 +184,7 @@ def _draw_grid(frame: Frame, upward: Scale, axis: Callable[[float], str]) -> lis
     return pieces
 
 
-def _years(frame: Frame, across: Scale) -> list[str]:
+def _draw_years(frame: Frame, across: Scale) -> list[str]:
     first, last = (date.fromordinal(int(day)).year for day in (across.low, across.high))
     starts = [(year, across(date(year, 1, 1).toordinal())) for year in range(first + 1, last + 1)]
     room = (starts[1][1] - starts[0][1]) if len(starts) > 1 else frame.width
@@ -197,7 +197,7 @@ def _years(frame: Frame, across: Scale) -> list[str]:
     return pieces
 
 
-def _mark(mark: tuple[date, str], across: Scale, frame: Frame) -> list[str]:
+def _draw_mark(mark: tuple[date, str], across: Scale, frame: Frame) -> list[str]:
     x = across(mark[0].toordinal())
     return [
         element("line", class_="mark", x1=x, x2=x, y1=frame.top - 8, y2=frame.height - frame.bottom),
@@ -215,13 +215,13 @@ def bar_chart(bars: Bars) -> str:
     pieces = _draw_grid(bars.frame, upward, bars.axis)
     for k, name in enumerate(bars.names):
         left = bars.frame.left + k * slot
-        pieces += _group(bars, k, (left, slot), upward)
+        pieces += _draw_group(bars, k, (left, slot), upward)
         y = bars.frame.height - 6
         pieces.append(element("text", name, class_="axis", x=left + slot / 2, y=y, text_anchor="middle"))
     return drawing(bars.frame.width, bars.frame.height, bars.label, pieces)
 
 
-def _group(bars: Bars, group: int, place: tuple[float, float], upward: Scale) -> list[str]:
+def _draw_group(bars: Bars, group: int, place: tuple[float, float], upward: Scale) -> list[str]:
     left, slot = place
     room = min(0.72 * slot, 44.0 * len(bars.series))
     width = room / len(bars.series)

@@ -48,38 +48,39 @@ def build_stress_page(stress: StressTable | None) -> StressPage | None:
     return StressPage(
         sentences=[(short_id(name), factor.sentence) for name, factor in factors],
         matrices=[
-            _matrix(factors[start : start + FACTORS_PER_MATRIX]) for start in range(0, len(factors), FACTORS_PER_MATRIX)
+            _draw_matrix(factors[start : start + FACTORS_PER_MATRIX])
+            for start in range(0, len(factors), FACTORS_PER_MATRIX)
         ],
         rule=f"{COMPARISON_NOTE} {days} {stress.rule}",
     )
 
 
-def _matrix(factors: Sequence[tuple[str, FactorStress]]) -> str:
+def _draw_matrix(factors: Sequence[tuple[str, FactorStress]]) -> str:
     """Draw the heat table."""
     columns = [{scenario.code: scenario for scenario in factor.scenarios} for _, factor in factors]
-    pieces = [piece for k, (name, factor) in enumerate(factors) for piece in _head(name, factor.clean, k)]
+    pieces = [piece for k, (name, factor) in enumerate(factors) for piece in _draw_head(name, factor.clean, k)]
     y, group = HEAD_HEIGHT, ""
-    for code, scenario in _all_scenarios(columns).items():
+    for code, scenario in _list_scenarios(columns).items():
         if scenario.group != group:
             group = scenario.group
-            pieces += _band(group, y, len(factors))
+            pieces += _draw_band(group, y, len(factors))
             y += BAND_HEIGHT
-        pieces.append(element("text", _name(scenario), class_="axis", x=0.0, y=y + 14.0))
+        pieces.append(element("text", _describe_scenario(scenario), class_="axis", x=0.0, y=y + 14.0))
         for k, column in enumerate(columns):
             if code in column:
-                pieces += _cells(column[code], LABEL_WIDTH + 2 * k * CELL_WIDTH, y)
+                pieces += _draw_cells(column[code], LABEL_WIDTH + 2 * k * CELL_WIDTH, y)
         y += ROW_HEIGHT
     label = "What each accepted factor keeps under each stress, in per cent of its clean figure"
     return drawing(MATRIX_WIDTH, y + 4.0, label, pieces)
 
 
-def _all_scenarios(columns: Sequence[Mapping[str, StressScenario]]) -> dict[str, StressScenario]:
+def _list_scenarios(columns: Sequence[Mapping[str, StressScenario]]) -> dict[str, StressScenario]:
     """Return each scenario once, in the order of the groups and of its first factor."""
     scenarios = {code: scenario for column in columns for code, scenario in column.items()}
-    return {code: each for group in BAND_TITLES for code, each in scenarios.items() if each.group == group}
+    return {code: scenario for group in BAND_TITLES for code, scenario in scenarios.items() if scenario.group == group}
 
 
-def _head(name: str, clean: CleanFigures, k: int) -> list[str]:
+def _draw_head(name: str, clean: CleanFigures, k: int) -> list[str]:
     """Draw a factor's id and its clean figures, the reference of the column."""
     x = LABEL_WIDTH + 2 * k * CELL_WIDTH
     return [
@@ -92,7 +93,7 @@ def _head(name: str, clean: CleanFigures, k: int) -> list[str]:
     ]
 
 
-def _band(group: str, y: float, factors: int) -> list[str]:
+def _draw_band(group: str, y: float, factors: int) -> list[str]:
     """Draw the line above a group: its name, and the titles of its two columns."""
     pieces = [
         element("line", class_="rule", x1=0.0, x2=LABEL_WIDTH + 2 * factors * CELL_WIDTH, y1=y + 5.0, y2=y + 5.0),
@@ -105,7 +106,7 @@ def _band(group: str, y: float, factors: int) -> list[str]:
     return pieces
 
 
-def _name(scenario: StressScenario) -> str:
+def _describe_scenario(scenario: StressScenario) -> str:
     """Return the scenario in words; a historical one with its months."""
     first, last = (scenario.first or "")[:7], (scenario.last or "")[:7]
     if not first or any(part.isdigit() for part in scenario.words.split()):
@@ -113,18 +114,18 @@ def _name(scenario: StressScenario) -> str:
     return f"{scenario.words}, {first} to {last}" if first != last else f"{scenario.words}, {first}"
 
 
-def _cells(scenario: StressScenario, x: float, y: float) -> list[str]:
+def _draw_cells(scenario: StressScenario, x: float, y: float) -> list[str]:
     """Draw the share kept of the RankIC, and of the net Sharpe or of the values."""
     pieces: list[str] = []
     for at, figure in enumerate((scenario.rank_ic, scenario.net_sharpe)):
         if figure:
-            pieces += _cell(format_share_kept(figure.keeps), figure.verdict, x + at * CELL_WIDTH, y)
+            pieces += _draw_cell(format_share_kept(figure.keeps), figure.verdict, x + at * CELL_WIDTH, y)
     if scenario.coverage is not None:
-        pieces += _cell(format_share_kept(scenario.coverage), _coverage_verdict(scenario), x + CELL_WIDTH, y)
+        pieces += _draw_cell(format_share_kept(scenario.coverage), _judge_coverage(scenario), x + CELL_WIDTH, y)
     return pieces
 
 
-def _coverage_verdict(scenario: StressScenario) -> str:
+def _judge_coverage(scenario: StressScenario) -> str:
     """Return the verdict on the cells that keep a value: a factor may break only because values are missing."""
     if scenario.verdict == "untested":
         return "untested"
@@ -133,7 +134,7 @@ def _coverage_verdict(scenario: StressScenario) -> str:
     return "holds" if (scenario.coverage or 0.0) >= MIN_COVERAGE_HOLDS else "weakens"
 
 
-def _cell(text: str, word: str, x: float, y: float) -> list[str]:
+def _draw_cell(text: str, word: str, x: float, y: float) -> list[str]:
     return [
         element("rect", class_=f"cell {word}", x=x + 1.0, y=y + 1.0, width=CELL_WIDTH - 2.0, height=ROW_HEIGHT - 2.0),
         element("text", text, class_=f"kept {word}", x=x + CELL_WIDTH / 2, y=y + 14.0, text_anchor="middle"),

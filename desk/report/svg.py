@@ -13,13 +13,15 @@ __all__ = ["Frame", "Scale", "drawing", "element", "nice_ticks", "path_data"]
 def element(name: str, text: str | None = None, /, **attributes: object) -> str:
     """Return one element; text and attributes are escaped, `_` becomes `-` and a trailing `_` is dropped."""
     pairs = ((key.rstrip("_").replace("_", "-"), value) for key, value in attributes.items() if value is not None)
-    opening = "".join(f' {key}="{escape(_short(value))}"' for key, value in pairs)
+    opening = "".join(f' {key}="{escape(_format_short(value))}"' for key, value in pairs)
     return f"<{name}{opening}/>" if text is None else f"<{name}{opening}>{escape(text)}</{name}>"
 
 
 def drawing(width: float, height: float, label: str, body: Sequence[str]) -> str:
     """Return a whole picture that scales with its container and has its label as a title."""
-    opening = f'<svg viewBox="0 0 {_short(width)} {_short(height)}" role="img" aria-label="{escape(label)}">'
+    opening = (
+        f'<svg viewBox="0 0 {_format_short(width)} {_format_short(height)}" role="img" aria-label="{escape(label)}">'
+    )
     return "".join([opening, element("title", label), *body, "</svg>"])
 
 
@@ -77,6 +79,6 @@ class Frame:
         return Scale(low, high, self.height - self.bottom, self.top)
 
 
-def _short(value: object) -> str:
+def _format_short(value: object) -> str:
     """Return a number to a tenth of a pixel without trailing zeros; anything else as `str`."""
     return f"{value:.1f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)

@@ -39,10 +39,10 @@ def log(
 
     with open_run(run, workspace) as (ledger, row):
         chronicle = Chronicle(ledger, row.id)
-        told = follow_chronicle(chronicle, lambda: ledger.holder(row.id) is not None) if follow else chronicle.read()
+        entries = follow_chronicle(chronicle, lambda: ledger.holder(row.id) is not None) if follow else chronicle.read()
         day = ""
-        for each in told:
-            day = _print(each, day, as_json=as_json)
+        for entry in entries:
+            day = _print(entry, day, as_json=as_json)
         if follow and not as_json:
             _print_interruption(ledger, ledger.run(row.id))
 
@@ -59,16 +59,16 @@ def follow_chronicle(
         wait(LOG_POLL_SECONDS)
 
 
-def _print(each: ChronicleEntry, day: str, *, as_json: bool) -> str:
+def _print(entry: ChronicleEntry, day: str, *, as_json: bool) -> str:
     """Print an entry, after its day if that has changed; return the day."""
     if as_json:
-        print_object(each.record())
+        print_object(entry.record())
         return day
-    date, _, rest = each.at.partition("T")
+    date, _, time_of_day = entry.at.partition("T")
     if date != day:
         print_plain(date)
-    first, *more = each.lines
-    print_plain(f"{rest[:8]}  {each.who:<{ACTOR_WIDTH}} {first}")
+    first, *more = entry.lines
+    print_plain(f"{time_of_day[:8]}  {entry.who:<{ACTOR_WIDTH}} {first}")
     for line in more:
         print_plain(f"{'':{8 + 2 + ACTOR_WIDTH}}   {line}")
     return date
@@ -110,29 +110,31 @@ class Chronicle:
 
     def read(self) -> Iterator[ChronicleEntry]:
         """Yield the entries since the last call, in the order of time."""
-        return heapq.merge(self._read_statuses(), self._events(), self._verdicts(), key=lambda one: one.at)
+        return heapq.merge(
+            self._read_statuses(), self._read_events(), self._read_verdicts(), key=lambda entry: entry.at
+        )
 
-    def _events(self) -> Iterator[ChronicleEntry]:
-        for entry in self.ledger.event_entries(self.run, self._seen["events"]):
-            self._seen["events"] = entry.place
-            if told := describe_event(entry.record):
-                who, what, lines = told
+    def _read_events(self) -> Iterator[ChronicleEntry]:
+        for entry in self.ledger.event_entries(self.run, self._places["events"]):
+            self._places["events"] = entry.place
+            if text := describe_event(entry.record):
+                who, what, lines = text
                 yield ChronicleEntry(entry.at, who, what, entry.record.key, tuple(map(flatten_lines, lines)))
 
-    def _verdicts(self) -> Iterator[ChronicleEntry]:
-        for entry in self.ledger.verdict_entries(self.run, self._seen["verdicts"]):
-            self._seen["verdicts"] = entry.place
+    def _read_verdicts(self) -> Iterator[ChronicleEntry]:
+        for entry in self.ledger.verdict_entries(self.run, self._places["verdicts"]):
+            self._places["verdicts"] = entry.place
             lines = tuple(map(flatten_lines, describe_verdict(entry.record)))
             yield ChronicleEntry(entry.at, "gate", "verdict", entry.record.factor_id, lines)
 
     def _read_statuses(self) -> Iterator[ChronicleEntry]:
         rows = self.ledger.statuses(self.run)
         for place, (at, status) in enumerate(rows):
-            if place >= self._seen["statuses"]:
-                self._seen["statuses"] = place + 1
-                said = STATUSES.get(status, status)
+            if place >= self._places["statuses"]:
+                self._places["statuses"] = place + 1
+                words = STATUSES.get(status, status)
                 yield ChronicleEntry(
-                    at, "run", status, "", (said if place or status != "running" else "the run begins",)
+                    at, "run", status, "", (words if place or status != "running" else "the run begins",)
                 )
 
 
@@ -152,8 +154,8 @@ EventText = tuple[str, str, list[str]]
 
 def describe_event(event: Event) -> EventText | None:
     """Describe an event: who did what, and how; None for internal events."""
-    tell = EVENT_DESCRIBERS.get(event.kind)
-    return tell(event.key, event.body) if tell else None
+    describe = EVENT_DESCRIBERS.get(event.kind)
+    return describe(event.key, event.body) if describe else None
 
 
 def describe_verdict(row: VerdictRow) -> list[str]:
@@ -163,23 +165,23 @@ def describe_verdict(row: VerdictRow) -> list[str]:
     return [f"{row.factor_id} {row.verdict}: {deciding['step']}: {deciding['message']}"]
 
 
-def _hypothesis(key: str, body: Body) -> EventText:
+def _describe_hypothesis(key: str, body: Body) -> EventText:
     way = "higher values, higher returns" if body.get("direction") == 1 else "higher values, lower returns"
     lines = [
         f"hypothesis {key}, {str(body.get('mechanism', '')).replace('_', ' ')}: {body.get('statement', '')}",
         f"expects {way} over {body.get('horizon_days')} days; refuted by: {body.get('refuted_by', '')}",
     ]
-    asked = body.get("asked")
-    lines += [f"sent back by a person for {asked['factor']}: {asked['comment']}"] if asked else []
+    request = body.get("asked")
+    lines += [f"sent back by a person for {request['factor']}: {request['comment']}"] if request else []
     return "idea", "hypothesis", lines
 
 
-def _ideas(key: str, body: Body) -> EventText | None:
-    said = body.get("failed") or body.get("ended")
-    return ("idea", "no hypotheses", [f"no hypotheses in {key}: {said}"]) if said else None
+def _describe_ideas(key: str, body: Body) -> EventText | None:
+    reason = body.get("failed") or body.get("ended")
+    return ("idea", "no hypotheses", [f"no hypotheses in {key}: {reason}"]) if reason else None
 
 
-def _recall(key: str, body: Body) -> EventText | None:
+def _describe_recall(key: str, body: Body) -> EventText | None:
     """List the person's documents in a round's context, with the beginnings of the passages."""
     lines = [
         f"told of {row.get('untrusted_name', '')} ({row.get('document', '')}): {_describe_document(row)}"
@@ -190,12 +192,12 @@ def _recall(key: str, body: Body) -> EventText | None:
 
 def _describe_document(row: Body) -> str:
     passages = row.get("untrusted_passages", [])
-    said = plural(len(passages), "passage")
-    begins = "; ".join(f'"{" ".join(str(each).split())[:PASSAGE_CHARS]}"' for each in passages)
-    return f"{said}{', a summary' if row.get('untrusted_summary') else ''}{f': {begins}' if begins else ''}"
+    amount = plural(len(passages), "passage")
+    begins = "; ".join(f'"{" ".join(str(passage).split())[:PASSAGE_CHARS]}"' for passage in passages)
+    return f"{amount}{', a summary' if row.get('untrusted_summary') else ''}{f': {begins}' if begins else ''}"
 
 
-def _proposal(key: str, body: Body) -> EventText:
+def _describe_proposal(key: str, body: Body) -> EventText:
     items = body.get("items", [])
     lines = [f"{plural(len(items), 'formula')} for {key.split('/s')[0]}"]
     lines += [f"{item['intent']}{_describe_parent(item)}: {summarise_formula(item['text'])}" for item in items]
@@ -211,7 +213,7 @@ def _describe_parent(body: Body) -> str:
     return f" of {body['parent']} (t {number(body.get('parent_t'), 2, sign=True)}{weak})"
 
 
-def _operators(key: str, body: Body) -> EventText | None:
+def _describe_operators(key: str, body: Body) -> EventText | None:
     from ....agents.memory import pool_rows
 
     rows = sorted(pool_rows(body.get("rows", [])), key=lambda row: (-row["tried"], row["operator"]))
@@ -223,26 +225,26 @@ def _operators(key: str, body: Body) -> EventText | None:
     return ("eval", "changes", lines) if rows else None
 
 
-def _score(key: str, body: Body) -> EventText:
+def _describe_score(key: str, body: Body) -> EventText:
     text = summarise_formula(str(body.get("text", "")))
     if not body.get("ok"):
         why = "; ".join(str(error.get("message", "")) for error in body.get("errors", []))
         return "eval", "refused", [f"refused at {body.get('stage', '')}: {text}", why]
     sheet = body.get("sheet", {})
     figures = f"t {number(sheet.get('t'), 2, sign=True)}, RankIC {number(sheet.get('rank_ic'), 4, sign=True)}"
-    weak = ", ".join(str(each["code"]) for each in body.get("weaknesses", []))
-    made = [f"{body.get('intent')}{_describe_parent(body)}"] if "parent" in body else []
+    weak = ", ".join(str(weakness["code"]) for weakness in body.get("weaknesses", []))
+    change = [f"{body.get('intent')}{_describe_parent(body)}"] if "parent" in body else []
     return (
         "eval",
         "scored",
-        [f"scored {body.get('id')}: {figures} on search: {text}", *made, *([f"weak: {weak}"] if weak else [])],
+        [f"scored {body.get('id')}: {figures} on search: {text}", *change, *([f"weak: {weak}"] if weak else [])],
     )
 
 
-def _critique(key: str, body: Body) -> EventText:
-    said = body.get("failed") or body.get("ended")
-    if said:
-        return "eval", "no critique", [f"no critique of {key}: {said}"]
+def _describe_critique(key: str, body: Body) -> EventText:
+    reason = body.get("failed") or body.get("ended")
+    if reason:
+        return "eval", "no critique", [f"no critique of {key}: {reason}"]
     verdict = "goes on" if body.get("keep") else "is given up"
     lines = [f"{key.rpartition('/s')[0]} {verdict} after step {key.rpartition('/s')[2]}"]
     lines += [f"{weakness['code']}: {weakness['message']}" for weakness in body.get("weaknesses", [])]
@@ -252,43 +254,43 @@ def _critique(key: str, body: Body) -> EventText:
     return "eval", "critique", lines
 
 
-def _set(key: str, body: Any) -> EventText:
+def _describe_set(key: str, body: Any) -> EventText:
     return "gate", "set", [f"{key} is a set of {len(body)}: {', '.join(map(str, body))}"]
 
 
-def _case(key: str, body: Body) -> EventText:
+def _describe_case(key: str, body: Body) -> EventText:
     return "gate", "case", [f"{key} waits for a person's approval: {summarise_formula(str(body.get('canonical', '')))}"]
 
 
-def _failure(key: str, body: Body) -> EventText:
+def _describe_failure(key: str, body: Body) -> EventText:
     agent, _, place = key.partition("/")
     place, _, number_of_try = place.rpartition("/")
     return agent, "no answer", [f"{place}, failure {number_of_try}: {body.get('reason', '')}"]
 
 
-def _review(key: str, body: Body) -> EventText:
+def _describe_review(key: str, body: Body) -> EventText:
     from ....evaluation import PersonDecision
 
     return "person", "review", [f"{key}: {PersonDecision(key, **body).sentence}"]
 
 
-def _request(word: str) -> Callable[[str, Body], EventText]:
+def _make_request_describer(word: str) -> Callable[[str, Body], EventText]:
     return lambda _, body: ("person", word, [f"{body.get('by', '')} asks the run to {word}"])
 
 
 EVENT_DESCRIBERS: Mapping[str, Callable[[str, Any], EventText | None]] = {
-    "agents.hypothesis": _hypothesis,
-    "agents.ideas": _ideas,
-    "agents.recall": _recall,
-    "agents.proposal": _proposal,
-    "agents.score": _score,
-    "agents.critique": _critique,
-    "agents.failure": _failure,
-    "agents.operators": _operators,
-    "set": _set,
-    "case": _case,
-    "review": _review,
-    "stop": _request("stop"),
-    "close": _request("close"),
+    "agents.hypothesis": _describe_hypothesis,
+    "agents.ideas": _describe_ideas,
+    "agents.recall": _describe_recall,
+    "agents.proposal": _describe_proposal,
+    "agents.score": _describe_score,
+    "agents.critique": _describe_critique,
+    "agents.failure": _describe_failure,
+    "agents.operators": _describe_operators,
+    "set": _describe_set,
+    "case": _describe_case,
+    "review": _describe_review,
+    "stop": _make_request_describer("stop"),
+    "close": _make_request_describer("close"),
 }
 """The events that are shown, and their descriptions; all others are internal."""

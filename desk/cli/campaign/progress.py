@@ -108,7 +108,7 @@ class PlainLines:
         with self._lock:
             now = self._seconds()
             took = now - self._heard
-            if self._where and now - self._at >= _line_interval(took):
+            if self._where and now - self._at >= _compute_line_interval(took):
                 self._at = now
                 self._print(f"{self._where}: still at the same step, for {duration(took)}{self._doing}")
 
@@ -118,10 +118,10 @@ class PlainLines:
         self._doing = f"; {doing}" if (doing := _describe_agents(progress)) else ""
         alone = ""
         if progress.phase == SEARCHING and progress.message not in ("", self._message, *COUNTED_EVENTS):
-            self._message, alone = progress.message, f"{_format_phase(progress, '/')}: {_message(progress)}"
+            self._message, alone = progress.message, f"{_format_phase(progress, '/')}: {_find_message(progress)}"
             self._print(alone)
         news = (progress.phase, progress.round, counts.accepted, counts.watched, counts.awaiting)
-        if news != self._said or now - self._at >= _line_interval(progress.elapsed_s):
+        if news != self._said or now - self._at >= _compute_line_interval(progress.elapsed_s):
             self._said, self._at = news, now
             if (text := format_progress_line(progress)) != alone:  # before the first count the line is the message
                 self._print(text)
@@ -142,7 +142,7 @@ class ProgressPanel:
         self._live.update(build_progress_panel(progress))
 
 
-def _line_interval(elapsed_s: float) -> float:
+def _compute_line_interval(elapsed_s: float) -> float:
     """Return the seconds between two lines, from the elapsed time."""
     return min(max(MIN_LINE_SECONDS, elapsed_s / 20), MAX_LINE_SECONDS)
 
@@ -154,19 +154,19 @@ def format_progress_line(progress: Progress) -> str:
     """
     counts = progress.counts
     if not progress.evaluations_budget:
-        return f"{progress.phase}: {_message(progress)}" if progress.message else progress.phase
+        return f"{progress.phase}: {_find_message(progress)}" if progress.message else progress.phase
     waits = f", {counts.awaiting} to approve" if counts.awaiting else ""
     parts = [
         f"{counts.accepted} accepted, {counts.watched} watched{waits}",
-        _time(progress).replace("about ", ""),
+        _format_time(progress).replace("about ", ""),
         *([f"best |t| {abs(progress.best.t):.1f}"] if progress.best else []),
         *([f"${progress.spent.usd:,.2f}"] if progress.spent.usd else []),
-        _describe_agents(progress) or (_message(progress) if progress.message in COUNTED_EVENTS else ""),
+        _describe_agents(progress) or (_find_message(progress) if progress.message in COUNTED_EVENTS else ""),
     ]
-    said = f"{_format_phase(progress, '/')}: {counts.scored:,}/{progress.evaluations_budget:,} scored"
+    line = f"{_format_phase(progress, '/')}: {counts.scored:,}/{progress.evaluations_budget:,} scored"
     for part in filter(None, parts):
-        said += f"; {part}" if len(said) + len(part) + 2 <= LINE_WIDTH else ""
-    return said
+        line += f"; {part}" if len(line) + len(part) + 2 <= LINE_WIDTH else ""
+    return line
 
 
 def build_progress_panel(progress: Progress) -> RenderableType:
@@ -174,11 +174,11 @@ def build_progress_panel(progress: Progress) -> RenderableType:
     from rich.panel import Panel
     from rich.text import Text
 
-    body = _counts(progress) if progress.evaluations_budget else Text(progress.message)
+    body = _build_count_grid(progress) if progress.evaluations_budget else Text(progress.message)
     return Panel(body, title=Text(_format_phase(progress)), title_align="left", border_style="dim", width=76)
 
 
-def _counts(progress: Progress) -> RenderableType:
+def _build_count_grid(progress: Progress) -> RenderableType:
     from rich.progress_bar import ProgressBar
     from rich.table import Table
     from rich.text import Text
@@ -196,8 +196,8 @@ def _counts(progress: Progress) -> RenderableType:
     for agent in AGENTS:
         if agent in progress.doing:
             grid.add_row(agent, Text(progress.doing[agent], overflow="ellipsis", no_wrap=True))
-    grid.add_row("time", _time(progress))
-    if message := _message(progress):
+    grid.add_row("time", _format_time(progress))
+    if message := _find_message(progress):
         grid.add_row("", Text(message, style="dim"))
     return grid
 
@@ -222,23 +222,23 @@ def best_line(best: Best | None) -> str:
 def spend_line(progress: Progress) -> str:
     """Return the models' spending, in total and for each accepted factor."""
     spent, accepted = progress.spent, progress.counts.accepted
-    each = f" ({money(progress.usd_per_accepted)} each accepted)" if accepted and spent.usd else ""
-    return f"{plural(spent.calls, 'call')}, {count(spent.tokens)} tokens, {money(spent.usd)}{each}"
+    per_accepted = f" ({money(progress.usd_per_accepted)} each accepted)" if accepted and spent.usd else ""
+    return f"{plural(spent.calls, 'call')}, {count(spent.tokens)} tokens, {money(spent.usd)}{per_accepted}"
 
 
 def _format_phase(progress: Progress, of: str = " of ") -> str:
     return f"{progress.phase}, round {progress.round}{of}{progress.rounds}" if progress.round else progress.phase
 
 
-def _message(progress: Progress) -> str:
+def _find_message(progress: Progress) -> str:
     return EVENT_TEXTS.get(progress.message, progress.message)
 
 
 def variety_line(progress: Progress | RunStanding) -> str:
     """Describe the variety of the search in brackets; empty before there is any."""
-    said = [] if progress.mechanisms is None else [f"{progress.mechanisms:.1f} mechanisms this round"]
-    said += [f"{plural(progress.niches, 'niche')} filled"] if progress.niches else []
-    return f" ({', '.join(said)})" if said else ""
+    parts = [] if progress.mechanisms is None else [f"{progress.mechanisms:.1f} mechanisms this round"]
+    parts += [f"{plural(progress.niches, 'niche')} filled"] if progress.niches else []
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 def _describe_agents(progress: Progress) -> str:
@@ -249,6 +249,6 @@ def _describe_agents(progress: Progress) -> str:
     return ", ".join(doing)
 
 
-def _time(progress: Progress) -> str:
-    left = "" if progress.remaining_s is None else f", about {duration(progress.remaining_s)} left"
-    return f"{duration(progress.elapsed_s)}{left}"
+def _format_time(progress: Progress) -> str:
+    remaining = "" if progress.remaining_s is None else f", about {duration(progress.remaining_s)} left"
+    return f"{duration(progress.elapsed_s)}{remaining}"

@@ -39,35 +39,39 @@ def review(
     as_json: AsJson = False,
 ) -> None:
     """List what passed the gate and waits for a person, show one case, or decide on it; then go on with resume."""
-    choice, said = _choice(approve=approve, reject=reject, ask=ask, comment=comment)
+    choice, words = _parse_choice(approve=approve, reject=reject, ask=ask, comment=comment)
     with open_run(run, workspace) as (ledger, row):
         from ....evaluation import Reviews
 
         reviews = Reviews.of(ledger, row)
         if factor is None:
             if choice:
-                raise _usage("a decision needs the ID of a case", field="ID", allowed=reviews.waiting())
+                raise _make_usage_error("a decision needs the ID of a case", field="ID", allowed=reviews.waiting())
             _print_cases(_list_cases(reviews), row, workspace, as_json=as_json)
         elif choice is None:
             _print_case_page(ledger, row, reviews, _find_case(reviews, factor), workspace, as_json=as_json)
         else:
-            told = _decide(ledger, row, (_find_case(reviews, factor), choice, said, by))
-            _print_decision(told, workspace, as_json=as_json)
+            record = _decide(ledger, row, (_find_case(reviews, factor), choice, words, by))
+            _print_decision(record, workspace, as_json=as_json)
 
 
-def _choice(*, approve: bool, reject: bool, ask: str | None, comment: str) -> tuple[ReviewChoice | None, str]:
+def _parse_choice(*, approve: bool, reject: bool, ask: str | None, comment: str) -> tuple[ReviewChoice | None, str]:
     """Return the decision, if any, and the comment."""
-    made: list[tuple[ReviewChoice, bool]] = [("approve", approve), ("reject", reject), ("ask", ask is not None)]
-    given = [choice for choice, is_given in made if is_given]
-    if len(given) > 1:
-        raise _usage("one decision at a time", field="--" + given[-1], allowed="--approve, --reject or --ask")
+    options: list[tuple[ReviewChoice, bool]] = [("approve", approve), ("reject", reject), ("ask", ask is not None)]
+    choices = [choice for choice, is_given in options if is_given]
+    if len(choices) > 1:
+        raise _make_usage_error(
+            "one decision at a time", field="--" + choices[-1], allowed="--approve, --reject or --ask"
+        )
     words = [text.strip() for text in (ask or "", comment) if text.strip()]
-    if words and not given:
-        raise _usage("a comment needs a decision", field="--comment", allowed="with --approve, --reject or --ask")
-    return (given[0] if given else None), "\n".join(words)
+    if words and not choices:
+        raise _make_usage_error(
+            "a comment needs a decision", field="--comment", allowed="with --approve, --reject or --ask"
+        )
+    return (choices[0] if choices else None), "\n".join(words)
 
 
-def _usage(message: str, *, field: str, allowed: object) -> Exception:
+def _make_usage_error(message: str, *, field: str, allowed: object) -> Exception:
     from ...errors import DeskError
 
     return DeskError(message, field=field, allowed=allowed, code="decision")
@@ -76,11 +80,11 @@ def _usage(message: str, *, field: str, allowed: object) -> Exception:
 def _find_case(reviews: Reviews, factor: str) -> str:
     """Return the full id of a case from its beginning."""
     cases = reviews.cases()
-    meant = [name for name in cases if factor and name.startswith(factor)]
-    if factor in cases or len(meant) == 1:
-        return factor if factor in cases else meant[0]
-    raise _usage(f"no case {factor!r} in this run" if not meant else f"{factor!r} begins several cases", field="ID",
-                 allowed=meant or list(cases))  # fmt: skip
+    matches = [name for name in cases if factor and name.startswith(factor)]
+    if factor in cases or len(matches) == 1:
+        return factor if factor in cases else matches[0]
+    message = f"{factor!r} begins several cases" if matches else f"no case {factor!r} in this run"
+    raise _make_usage_error(message, field="ID", allowed=matches or list(cases))
 
 
 def _list_cases(reviews: Reviews) -> list[dict[str, Any]]:
@@ -93,7 +97,7 @@ def _list_cases(reviews: Reviews) -> list[dict[str, Any]]:
             "rank_ic": row.sheet.get("rank_ic"), "waits": name in waiting,
             "decision": decision.record() | {"at": decision.at} if decision else None,
         })  # fmt: skip
-    return sorted(rows, key=lambda each: (not each["waits"], each["id"]))
+    return sorted(rows, key=lambda case: (not case["waits"], case["id"]))
 
 
 def _print_cases(rows: list[dict[str, Any]], run: Run, workspace: Path | None, *, as_json: bool) -> None:
@@ -105,16 +109,16 @@ def _print_cases(rows: list[dict[str, Any]], run: Run, workspace: Path | None, *
     from ..formula_source import summarise_formula
     from .log import flatten_lines
 
-    waiting = sum(each["waits"] for each in rows)
+    waiting = sum(case["waits"] for case in rows)
     console = stdout_console()
     print_plain(f"{run.id}: {plural(waiting, 'case')} to decide, {len(rows) - waiting} decided")
-    for each in rows:
-        decided = each["decision"]
-        word = f"{decided['by']}: {decided['decision']}" if decided else "awaiting approval"
-        head = f"  {each['id']}  {word}  t {number(each['t'], 1, sign=True)} on search  "
-        console.print(Text(head + summarise_formula(each["text"])), soft_wrap=True)
-        if decided and decided["comment"]:
-            console.print(Text(f"    {flatten_lines(decided['comment'])}", style="dim"), soft_wrap=True)
+    for case in rows:
+        decision = case["decision"]
+        word = f"{decision['by']}: {decision['decision']}" if decision else "awaiting approval"
+        head = f"  {case['id']}  {word}  t {number(case['t'], 1, sign=True)} on search  "
+        console.print(Text(head + summarise_formula(case["text"])), soft_wrap=True)
+        if decision and decision["comment"]:
+            console.print(Text(f"    {flatten_lines(decision['comment'])}", style="dim"), soft_wrap=True)
     if waiting:
         command = f"alphaloom review {run.id} ID{workspace_option(workspace)}"
         print_plain(f"Read one: {command}; then --approve, --reject or --ask TEXT, and resume.")
@@ -137,8 +141,8 @@ def _print_case_page(
     write_whole(path, render_case(page).encode())
     place = str(path.resolve())
     if as_json:
-        told = {"run": run.id, **record, "decision": decision.record() | {"at": decision.at} if decision else None}
-        print_object({**told, "page": place})
+        facts = {"run": run.id, **record, "decision": decision.record() | {"at": decision.at} if decision else None}
+        print_object({**facts, "page": place})
         return
     from ...report.case_page import print_case
 
@@ -147,13 +151,13 @@ def _print_case_page(
     print_plain(place)
 
 
-def _decide(ledger: Ledger, run: Run, what: tuple[str, ReviewChoice, str, str | None]) -> dict[str, Any]:
+def _decide(ledger: Ledger, run: Run, request: tuple[str, ReviewChoice, str, str | None]) -> dict[str, Any]:
     """Record a decision while no process works on the run."""
     from ....evaluation import PersonDecision, Reviews
     from ....evidence import ReviewRefused
     from ..options import signer_name
 
-    name, choice, comment, by = what
+    name, choice, comment, by = request
     with ledger.lock(run.id):
         now = ledger.run(run.id)
         reviews = Reviews.of(ledger, now)
@@ -165,8 +169,8 @@ def _decide(ledger: Ledger, run: Run, what: tuple[str, ReviewChoice, str, str | 
         at = datetime.now(UTC).isoformat(timespec="seconds")
         decision = PersonDecision(name, choice, comment, signer_name(by), at)
         reviews.decide(decision)
-        told = {"run": run.id, **decision.record(), "at": at, "waiting": reviews.waiting()}
-        return told | ({"goes_back": _has_budget_left(ledger, now)} if choice == "ask" else {})
+        facts = {"run": run.id, **decision.record(), "at": at, "waiting": reviews.waiting()}
+        return facts | ({"goes_back": _has_budget_left(ledger, now)} if choice == "ask" else {})
 
 
 def _has_budget_left(ledger: Ledger, run: Run) -> bool:
@@ -176,13 +180,13 @@ def _has_budget_left(ledger: Ledger, run: Run) -> bool:
     return bool(standing.counts.scored < budget["evaluations"] and standing.trials < budget["trials"])
 
 
-def _print_decision(told: dict[str, Any], workspace: Path | None, *, as_json: bool) -> None:
+def _print_decision(facts: dict[str, Any], workspace: Path | None, *, as_json: bool) -> None:
     if as_json:
-        print_object(told)
+        print_object(facts)
         return
-    left = len(told["waiting"])
-    go_on = f"all is decided; next: alphaloom resume {told['run']}{workspace_option(workspace)}"
-    after = f"{plural(left, 'case')} still to decide" if left else go_on
-    print_plain(f"{told['id']}: {told['decision']} by {told['by']}; {after}")
-    if not told.get("goes_back", True):
+    waiting = len(facts["waiting"])
+    go_on = f"all is decided; next: alphaloom resume {facts['run']}{workspace_option(workspace)}"
+    after = f"{plural(waiting, 'case')} still to decide" if waiting else go_on
+    print_plain(f"{facts['id']}: {facts['decision']} by {facts['by']}; {after}")
+    if not facts.get("goes_back", True):
         print_plain("No evaluations or trials are left, so no round will take the change up; the comment is kept.")

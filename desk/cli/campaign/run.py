@@ -113,10 +113,10 @@ def _follow(start: Callable[[Show], CampaignResult], workspace: Path | None, *, 
     except KeyboardInterrupt:
         _print_resume_hint("interrupted", "interrupted", "resume latest", workspace, as_json=as_json)
         raise InterruptionReported from None
-    except RunHalted as rest:
-        after = "review" if rest.exit_code == 0 else "resume"
-        _print_resume_hint(rest.code, rest.message, f"{after} {rest.got}", workspace, as_json=as_json)
-        raise typer.Exit(rest.exit_code) from None
+    except RunHalted as halt:
+        after = "review" if halt.exit_code == 0 else "resume"
+        _print_resume_hint(halt.code, halt.message, f"{after} {halt.got}", workspace, as_json=as_json)
+        raise typer.Exit(halt.exit_code) from None
     _print_result(result, as_json=as_json)
     from ....campaign import CLOSED_BY_HAND
 
@@ -124,21 +124,21 @@ def _follow(start: Callable[[Show], CampaignResult], workspace: Path | None, *, 
         raise typer.Exit(EXIT_BUDGET_ENDED)
 
 
-def _print_resume_hint(code: str, said: str, after: str, workspace: Path | None, *, as_json: bool) -> None:
+def _print_resume_hint(code: str, message: str, after: str, workspace: Path | None, *, as_json: bool) -> None:
     """Print why a run pauses, and the command that continues it."""
-    command, *rest = after.split()
+    command, *arguments = after.split()
     hint = f"alphaloom {after}" + (f" --workspace {workspace}" if workspace else "")
     if as_json:
-        told = {"code": code, "field": "run", "got": rest[0], "allowed": None}
-        print_object({**told, "hint": f"{command} with: {hint}", "message": said})
+        facts = {"code": code, "field": "run", "got": arguments[0], "allowed": None}
+        print_object({**facts, "hint": f"{command} with: {hint}", "message": message})
     else:
-        stderr_console().print(f"{said}; {command} with: {hint}", markup=False, soft_wrap=True)
+        stderr_console().print(f"{message}; {command} with: {hint}", markup=False, soft_wrap=True)
 
 
 def _print_result(result: CampaignResult, *, as_json: bool) -> None:
     report = str(result.report.resolve()) if result.report else ""
     if as_json:
-        print_object(_object(result, report))
+        print_object(_build_json(result, report))
         return
     from .verdicts import print_verdicts
 
@@ -147,7 +147,7 @@ def _print_result(result: CampaignResult, *, as_json: bool) -> None:
     print_plain(report)
 
 
-def _object(result: CampaignResult, report: str) -> dict[str, Any]:
+def _build_json(result: CampaignResult, report: str) -> dict[str, Any]:
     """Return the results with the run's id, and files by their full path."""
     file = str(result.combination.resolve()) if result.combination else None
     return {"run": result.run, **result.record, "combination": file, "report": report or None}
@@ -171,18 +171,18 @@ def stop(
     """Stop a run that another process works on: it finishes the step under way, loses nothing, and can be resumed."""
     with open_run(run, workspace) as (ledger, row):
         process = ledger.holder(row.id)
-        _ask(ledger, row, close=close, process=process, by=by)
+        _record_request(ledger, row, close=close, process=process, by=by)
         if process is not None:
-            _await(ledger, row.id, wait)
+            _await_release(ledger, row.id, wait)
         standing = RunStanding.of(ledger, ledger.run(row.id), workspace)
-    told = {"run": row.id, "was_running": process is not None, "state": standing.state, "next": standing.next}
+    facts = {"run": row.id, "was_running": process is not None, "state": standing.state, "next": standing.next}
     if as_json:
-        print_object(told)
+        print_object(facts)
     else:
-        print_plain(_describe_outcome(told, close=close))
+        print_plain(_describe_outcome(facts, close=close))
 
 
-def _ask(ledger: Ledger, row: Run, *, close: bool, process: str | None, by: str | None) -> None:
+def _record_request(ledger: Ledger, row: Run, *, close: bool, process: str | None, by: str | None) -> None:
     """Record the request: to close a run that is not done, or to stop one that a process works on."""
     from ....ledger import ask_to_close, ask_to_stop
     from ..options import signer_name
@@ -193,23 +193,23 @@ def _ask(ledger: Ledger, row: Run, *, close: bool, process: str | None, by: str 
         ask_to_stop(ledger, row.id, signer_name(by))
 
 
-def _await(ledger: Ledger, run: str, seconds: float) -> None:
+def _await_release(ledger: Ledger, run: str, seconds: float) -> None:
     """Wait until no process holds the run, or the time is up."""
     end = time.monotonic() + seconds
     while ledger.holder(run) is not None and time.monotonic() < end:
         time.sleep(STOP_POLL_SECONDS)
 
 
-def _describe_outcome(told: dict[str, Any], *, close: bool) -> str:
-    run, state = told["run"], told["state"]
+def _describe_outcome(facts: dict[str, Any], *, close: bool) -> str:
+    run, state = facts["run"], facts["state"]
     if state == STATE_RUNNING:
-        asked = "asked to end its search and close" if close else "asked to stop"
-        return f"{run} is {asked}; it is still at the step under way; next: {told['next']}"
-    if told["was_running"]:
-        return f"{run}: {state}; next: {told['next']}"
+        request = "asked to end its search and close" if close else "asked to stop"
+        return f"{run} is {request}; it is still at the step under way; next: {facts['next']}"
+    if facts["was_running"]:
+        return f"{run}: {state}; next: {facts['next']}"
     if close and state != STATE_DONE:
-        return f"Nothing works on {run} now ({state}); it closes when it is resumed; next: {told['next']}"
-    return f"Nothing works on {run}: there is nothing to stop. It is {state}; next: {told['next']}"
+        return f"Nothing works on {run} now ({state}); it closes when it is resumed; next: {facts['next']}"
+    return f"Nothing works on {run}: there is nothing to stop. It is {state}; next: {facts['next']}"
 
 
 CAMPAIGN_TEMPLATE = Path(__file__).with_name("template.yaml")

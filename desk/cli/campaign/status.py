@@ -76,18 +76,18 @@ class RunStanding:
         from ....evidence.gate import PAID_EVENT
 
         reviews, folder = Reviews.of(ledger, run), ledger.run_folder(run.id)
-        said, funnel, settings = read_last_progress(folder), Funnel(reviews).read(), run.config["settings"]
+        last, funnel, settings = read_last_progress(folder), Funnel(reviews).read(), run.config["settings"]
         waiting, process = tuple(reviews.waiting()), ledger.holder(run.id)
         state = state_of(run.status, process, waiting)
         return cls(
-            run=run.id, state=state, process=process, phase=str(said.get("phase", "")),
-            round=int(said.get("round") or 0), rounds=int(settings["agents"]["rounds"]),
-            mechanisms=said.get("mechanisms"), niches=int(said.get("niches") or 0),
+            run=run.id, state=state, process=process, phase=str(last.get("phase", "")),
+            round=int(last.get("round") or 0), rounds=int(settings["agents"]["rounds"]),
+            mechanisms=last.get("mechanisms"), niches=int(last.get("niches") or 0),
             counts=funnel.counts, budget={**settings["models"]["budget"], **settings["budget"]},
             trials=sum(trial.run == run.id for trial in ledger.trials()) + len(ledger.events(run.id, PAID_EVENT)),
-            best=funnel.best, spent=funnel.spent, elapsed_s=said.get("elapsed_s"), doing=said.get("doing") or {},
-            at=str(said.get("at", "")), waiting=waiting, ended=_read_end_reason(ledger, run.id),
-            next=_next_command(state, run.id, workspace),
+            best=funnel.best, spent=funnel.spent, elapsed_s=last.get("elapsed_s"), doing=last.get("doing") or {},
+            at=str(last.get("at", "")), waiting=waiting, ended=_read_end_reason(ledger, run.id),
+            next=_find_next_command(state, run.id, workspace),
         )  # fmt: skip
 
     def per_accepted(self) -> dict[str, float] | None:
@@ -112,7 +112,7 @@ def state_of(status: str, process: str | None, waiting: tuple[str, ...]) -> str:
     return {"done": STATE_DONE, "stopped": STATE_STOPPED}.get(status, STATE_INTERRUPTED)
 
 
-def _next_command(state: str, run: str, workspace: Path | None) -> str:
+def _find_next_command(state: str, run: str, workspace: Path | None) -> str:
     """Return the command that continues from here."""
     after = {STATE_PAUSED: "review", STATE_RUNNING: "log", STATE_DONE: "report"}.get(state, "resume")
     return f"alphaloom {after} {run}" + (" --follow" if after == "log" else "") + workspace_option(workspace)
@@ -151,24 +151,24 @@ def print_standing(standing: RunStanding) -> None:
     from rich.text import Text
 
     console = stdout_console()
-    console.print(Text(f"{standing.run}: {_state(standing)}", style="bold"), soft_wrap=True)
+    console.print(Text(f"{standing.run}: {_describe_state(standing)}", style="bold"), soft_wrap=True)
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
-    for label, said in _lines(standing):
-        grid.add_row(f"  {label}", Text(said))
+    for label, text in _list_lines(standing):
+        grid.add_row(f"  {label}", Text(text))
     console.print(grid)
 
 
-def _state(standing: RunStanding) -> str:
+def _describe_state(standing: RunStanding) -> str:
     if standing.state != STATE_RUNNING:
-        said = {STATE_DECIDED: "paused; everything that waited is decided"}.get(standing.state, standing.state)
-        return f"{said}: {standing.ended}" if standing.ended else said
+        words = {STATE_DECIDED: "paused; everything that waited is decided"}.get(standing.state, standing.state)
+        return f"{words}: {standing.ended}" if standing.ended else words
     where = f", {standing.phase}" if standing.phase else ""
     return f"{standing.state} (process {standing.process}{where})"
 
 
-def _lines(standing: RunStanding) -> list[tuple[str, str]]:
+def _list_lines(standing: RunStanding) -> list[tuple[str, str]]:
     from .progress import AGENTS, best_line, funnel_line, variety_line, verdicts_line
 
     counts, budget = standing.counts, standing.budget
@@ -178,8 +178,8 @@ def _lines(standing: RunStanding) -> list[tuple[str, str]]:
         ("factors", funnel_line(counts, int(budget["evaluations"]))),
         ("verdicts", f"{plural(standing.trials, 'trial')} of {count(budget['trials'])}: {verdicts_line(counts)}"),
         ("best", best_line(standing.best)),
-        ("spend", _spend(standing)),
-        ("for each accepted", _cost_per_accepted(standing)),
+        ("spend", _describe_spend(standing)),
+        ("for each accepted", _describe_cost(standing)),
     ]
     lines += [(agent, standing.doing[agent]) for agent in AGENTS if agent in standing.doing]
     lines += [("as of", standing.at.replace("T", " ")[:19] + " UTC")] if standing.at else []
@@ -187,15 +187,15 @@ def _lines(standing: RunStanding) -> list[tuple[str, str]]:
     return [*lines, ("next", standing.next)]
 
 
-def _spend(standing: RunStanding) -> str:
+def _describe_spend(standing: RunStanding) -> str:
     spent = standing.spent
     time = f", {duration(standing.elapsed_s)} of work" if standing.elapsed_s is not None else ""
     return f"{plural(spent.calls, 'model call')}, {count(spent.tokens)} tokens, {money(spent.usd)}{time}"
 
 
-def _cost_per_accepted(standing: RunStanding) -> str:
-    each = standing.per_accepted()
-    if each is None:
+def _describe_cost(standing: RunStanding) -> str:
+    costs = standing.per_accepted()
+    if costs is None:
         return DASH
-    time = f", {duration(each['seconds'])}" if "seconds" in each else ""
-    return f"{count(each['calls'])} calls, {count(each['tokens'])} tokens, {money(each['usd'])}{time}"
+    time = f", {duration(costs['seconds'])}" if "seconds" in costs else ""
+    return f"{count(costs['calls'])} calls, {count(costs['tokens'])} tokens, {money(costs['usd'])}{time}"

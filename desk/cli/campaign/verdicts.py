@@ -30,7 +30,7 @@ def print_verdicts(results: Results) -> None:
 
     console = stdout_console()
     console.print(Text(verdict_sentence(results), style="bold"))
-    table = _table(results)
+    table = _build_table(results)
     if table.row_count:
         console.print(table)
     for sentence in (_describe_hidden(results.rejected), results.power.sentence if results.power else ""):
@@ -40,7 +40,7 @@ def print_verdicts(results: Results) -> None:
         console.print(Text(f"warning: {warning}", "yellow"), soft_wrap=True)
 
 
-def _table(results: Results) -> Table:
+def _build_table(results: Results) -> Table:
     from rich import box
     from rich.table import Table
 
@@ -54,11 +54,11 @@ def _table(results: Results) -> Table:
     verdicts = (("accepted", results.accepted), ("watched", results.watchlist), ("rejected", strongest))
     for verdict, entries in verdicts:
         for entry in entries:
-            _add(table, verdict, entry)
+            _add_row(table, verdict, entry)
     return table
 
 
-def _add(table: Table, verdict: str, entry: FactorEntry) -> None:
+def _add_row(table: Table, verdict: str, entry: FactorEntry) -> None:
     from rich.text import Text
 
     search, selection = entry.metrics.search, entry.metrics.selection
@@ -68,16 +68,18 @@ def _add(table: Table, verdict: str, entry: FactorEntry) -> None:
         number(selection.rank_ic if selection else None, 4, sign=True),
         p_value_text(selection.p_value if selection else None),
     ]
-    table.add_row(Text(verdict, VERDICT_STYLES[verdict]), Text(_name(entry)), *numbers, Text(_verdict_reason(entry)))
+    table.add_row(
+        Text(verdict, VERDICT_STYLES[verdict]), Text(_format_name(entry)), *numbers, Text(_find_reason(entry))
+    )
 
 
-def _name(entry: FactorEntry) -> str:
+def _format_name(entry: FactorEntry) -> str:
     if entry.members:
         return f"set of {len(entry.members)}: {', '.join(map(short_id, entry.members))}"
     return summarise_formula(entry.text or DASH)
 
 
-def _verdict_reason(entry: FactorEntry) -> str:
+def _find_reason(entry: FactorEntry) -> str:
     step = find_deciding_step(entry)
     if step:
         return f"{step.step}: {step.message}"
@@ -90,5 +92,5 @@ def _describe_hidden(rejected: Sequence[FactorEntry]) -> str:
     steps = Counter(step.step if step else "other" for step in hidden)
     if not steps:
         return ""
-    counted = ", ".join(f"{step} {n}" for step, n in sorted(steps.items(), key=lambda item: (-item[1], item[0])))
-    return f"and {len(hidden)} more rejected ({counted}); all of them are in the report's results.json"
+    tally = ", ".join(f"{step} {n}" for step, n in sorted(steps.items(), key=lambda item: (-item[1], item[0])))
+    return f"and {len(hidden)} more rejected ({tally}); all of them are in the report's results.json"

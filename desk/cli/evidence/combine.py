@@ -73,8 +73,8 @@ def compare_combiners(combination: CombinationSummary | None, exam: SealedExam |
     compared = combination.compared
     return Comparison(
         sentence=describe_combiner(combination),
-        lines=list(_lines(combination, exam)),
-        differences=list(_differences(compared)) if compared else [],
+        lines=list(_list_lines(combination, exam)),
+        differences=list(_describe_differences(compared)) if compared else [],
         note=compared.note if compared else "",
     )
 
@@ -86,19 +86,19 @@ def describe_combiner(combination: CombinationSummary) -> str:
     return f"Combined by {combination.combiner} weights ({combination.chosen}), traded {speed}."
 
 
-def _lines(combination: CombinationSummary, exam: SealedExam | None) -> Iterator[tuple[bool, Sequence[str]]]:
+def _list_lines(combination: CombinationSummary, exam: SealedExam | None) -> Iterator[tuple[bool, Sequence[str]]]:
     chosen, compared = str(combination.combiner), combination.compared
     if compared:
         for window, combiners in (("search", compared.search.combiners), ("selection", compared.selection.combiners)):
             for kind, row in combiners.items():
                 rate = number(compared.trading_rate.get(kind), 2)
-                yield kind == chosen, [window, kind, *_figures(row), *_capacity(row), rate]
+                yield kind == chosen, [window, kind, *_format_figures(row), *_format_capacity(row), rate]
     if exam and exam.opened:
         unknown = [number(None)] * 3
-        yield True, ["sealed", chosen, *_figures(exam), *unknown, number(combination.trading_rate, 2)]
+        yield True, ["sealed", chosen, *_format_figures(exam), *unknown, number(combination.trading_rate, 2)]
 
 
-def _figures(row: CombinerFigures | SealedExam) -> list[str]:
+def _format_figures(row: CombinerFigures | SealedExam) -> list[str]:
     return [
         number(row.rank_ic, 4, sign=True),
         number(row.t, 2, sign=True),
@@ -108,7 +108,7 @@ def _figures(row: CombinerFigures | SealedExam) -> list[str]:
     ]
 
 
-def _capacity(row: CombinerFigures) -> list[str]:
+def _format_capacity(row: CombinerFigures) -> list[str]:
     capacity = row.capacity
     return [
         number(row.half_life_days, 0),
@@ -124,14 +124,14 @@ def _format_capital(amount: Figure) -> str:
     return f"{count(round(amount / 1e6))}m" if amount >= 1e6 else f"{count(round(amount / 1e3))}k"
 
 
-def _differences(compared: CombinerComparison) -> Iterator[str]:
+def _describe_differences(compared: CombinerComparison) -> Iterator[str]:
     for window, on_window in (("search", compared.search), ("selection", compared.selection)):
         for pair in on_window.differences:
-            rank_ic, net_return = _interval(pair.rank_ic, 1.0, 4), _interval(pair.net_return, 1e4, 2)
+            rank_ic, net_return = _format_interval(pair.rank_ic, 1.0, 4), _format_interval(pair.net_return, 1e4, 2)
             yield f"{window}: {pair.of} less {pair.less}: RankIC {rank_ic}; after costs {net_return} bp a day"
 
 
-def _interval(estimate: IntervalEstimate, unit: float, digits: int) -> str:
+def _format_interval(estimate: IntervalEstimate, unit: float, digits: int) -> str:
     """Return a mean, its 95 % interval, and whether that excludes zero."""
     mean, low, high = (
         number(None if value is None else unit * value, digits, sign=True)

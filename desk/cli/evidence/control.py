@@ -69,9 +69,9 @@ def control(
     if only != "panel":
         kinds[f"synthetic, {days:,} days x {names:,} names"] = make_synthetic_settings(base, days, names, budget)
     if base.market.panel and only != "synthetic":
-        how = Nulling(kind=null, block_days=block_days, sign_days=sign_days)
+        nulling = Nulling(kind=null, block_days=block_days, sign_days=sign_days)
         kinds[f"{base.market.panel.name} made null{RESAMPLED_NOTE if null == 'drawn' else ''}"] = make_panel_settings(
-            base, how, budget
+            base, nulling, budget
         )
     if not kinds:
         raise typer.BadParameter("--only panel needs a panel: --panel FILE")
@@ -91,26 +91,26 @@ def _refuse_missing_file(file: Path | None, option: str) -> None:
         if file is not None:
             check_given(file)
     except OSError as error:
-        said = "there is no such file" if isinstance(error, FileNotFoundError) else error.strerror
-        raise typer.BadParameter(f"{file}: {said}", param_hint=option) from None
+        reason = "there is no such file" if isinstance(error, FileNotFoundError) else error.strerror
+        raise typer.BadParameter(f"{file}: {reason}", param_hint=option) from None
 
 
 def _run_seeds(kind: str, runs: NullRuns, seeds: int, say: Callable[[str], None]) -> ControlTally:
     """Run one kind of market over the seeds, print a line for each, and print the conclusion."""
     from ....evaluation.checks import ControlTally
 
-    known = runs.known(seeds)
-    say(f"{kind}{f' ({known} of {seeds} seeds known from before)' if known else ''}")
+    stored = runs.known(seeds)
+    say(f"{kind}{f' ({stored} of {seeds} seeds known from before)' if stored else ''}")
     say(CONTROL_HEADER)
-    found: list[NullRun] = []
+    outcomes: list[NullRun] = []
     try:
         for run in runs.outcomes(seeds):
-            found.append(run)
+            outcomes.append(run)
             say(format_seed_line(run))
     except KeyboardInterrupt:
-        stderr_console().out(f"interrupted after {len(found)} of {seeds} seeds; the same command goes on")
+        stderr_console().out(f"interrupted after {len(outcomes)} of {seeds} seeds; the same command goes on")
         raise InterruptionReported from None
-    tally = ControlTally(kind, found)
+    tally = ControlTally(kind, outcomes)
     say(describe_tally(tally) + "\n")
     return tally
 
@@ -130,15 +130,15 @@ def describe_tally(tally: ControlTally) -> str:
 
     low, high = share_interval(tally.fooled, len(tally.runs))
     allowed = "none" if tally.allowed == 0 else f"at most {tally.allowed}"
-    found = (
+    sentence = (
         f"Markets with an acceptance, of {len(tally.runs)}: expected {number(tally.expected, 2)} at most, found "
         f"{tally.fooled}, 95 % interval of the share {percent(low, 2)} to {percent(high, 2)} "
         f"({tally.accepted} accepted of {plural(tally.trials, 'trial')})."
     )
-    return f"{found}\nA correct gate accepts on {allowed} with a chance of 95 %: {_verdict(tally)}."
+    return f"{sentence}\nA correct gate accepts on {allowed} with a chance of 95 %: {_describe_verdict(tally)}."
 
 
-def _verdict(tally: ControlTally) -> str:
+def _describe_verdict(tally: ControlTally) -> str:
     if not tally.holds:
         return "DOES NOT HOLD: more than a correct gate lets in"
     if not tally.fooled:

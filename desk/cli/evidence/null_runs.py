@@ -61,8 +61,8 @@ class AnswerFolder:
         """Return the answer with this name; compute and store it if it is missing."""
         if not self.path(name).is_file():
             write_json(self.path(name), dict(make()))
-        found: dict[str, Any] = read_json(self.path(name))
-        return found
+        content: dict[str, Any] = read_json(self.path(name))
+        return content
 
 
 @dataclass(frozen=True)
@@ -81,12 +81,12 @@ class NullRuns:
     def place(self) -> Path:
         """The folder of this control."""
         market = self.settings.market
-        named = [path for path in (market.panel, market.sectors) if path]
-        for path in named:
+        paths = [path for path in (market.panel, market.sectors) if path]
+        for path in paths:
             check_given(path)
-        files = [hashlib.sha256(path.read_bytes()).hexdigest() for path in named]
-        asked = self.settings.model_dump(mode="json")
-        return self.folder / compute_digest([asked, files, digest_code()])[:12]
+        files = [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths]
+        settings = self.settings.model_dump(mode="json")
+        return self.folder / compute_digest([settings, files, digest_code()])[:12]
 
     def outcomes(self, seeds: int) -> Iterator[NullRun]:
         """Yield the outcome of each seed in order; known ones are read, and an interrupted one continues.
@@ -99,27 +99,27 @@ class NullRuns:
         place = self.place
         make_folder(place)
         with hold_lock(place / "lock", "of this control"):
-            kept = AnswerFolder(place)
+            answers = AnswerFolder(place)
             for seed in range(seeds):
-                yield NullRun(**kept.answer(_name(seed), lambda seed=seed: asdict(self._run_seed(seed, place))))  # type: ignore[misc]
+                yield NullRun(**answers.answer(_name_seed(seed), lambda seed=seed: asdict(self._run_seed(seed, place))))  # type: ignore[misc]
 
     def known(self, seeds: int) -> int:
         """Return the number of seeds whose outcome is stored."""
-        kept = AnswerFolder(self.place)
-        return sum(1 for seed in range(seeds) if kept.path(_name(seed)).is_file())
+        answers = AnswerFolder(self.place)
+        return sum(1 for seed in range(seeds) if answers.path(_name_seed(seed)).is_file())
 
     def _run_seed(self, seed: int, place: Path) -> NullRun:
         """Run or resume one campaign; its workspace is kept only if something was accepted, for inspection."""
         began = time.monotonic()
-        workspace = place / _name(seed)
+        workspace = place / _name_seed(seed)
         settings = self.settings.model_copy(update={"seed": seed})
-        found = self._judged(settings, workspace)
-        if not found.accepted:
+        outcome = self._spend_trials(settings, workspace)
+        if not outcome.accepted:
             shutil.rmtree(workspace, ignore_errors=True)
         gc.collect()  # panels and engines of past seeds are in reference cycles, which are otherwise freed too late
-        return NullRun(**{**asdict(found), "seconds": round(time.monotonic() - began, 1)})
+        return NullRun(**{**asdict(outcome), "seconds": round(time.monotonic() - began, 1)})
 
-    def _judged(self, settings: Settings, workspace: Path) -> NullRun:
+    def _spend_trials(self, settings: Settings, workspace: Path) -> NullRun:
         """Run the search, then spend the remaining trials."""
         result = self._run_search(settings, workspace)
         results, level = result.results, settings.evidence.level
@@ -135,22 +135,22 @@ class NullRuns:
     def _run_search(self, settings: Settings, workspace: Path) -> CampaignResult:
         """Return the result of a campaign: started, resumed, or read if it is done."""
         with Ledger.open(workspace, clock=self.clock) as ledger:
-            begun = ledger.runs()
-        if begun:
-            return Campaign.resume(begun[-1].id, workspace=workspace)
+            runs = ledger.runs()
+        if runs:
+            return Campaign.resume(runs[-1].id, workspace=workspace)
         return Campaign(settings, workspace, clock=self.clock).run()
 
 
 def make_synthetic_settings(base: Settings, days: int, names: int, budget: Budget) -> Settings:
     """Return the settings of a campaign on a null synthetic market."""
     synthetic = base.market.synthetic.model_copy(update={"nothing": True, "days": days, "names": names})
-    told = {"panel": None, "sectors": None, "nulled": None, "synthetic": synthetic, "plants": PlantSettings(count=0)}
-    return _make_control_settings(base, budget).on(base.market.model_copy(update=told))
+    changes = {"panel": None, "sectors": None, "nulled": None, "synthetic": synthetic, "plants": PlantSettings(count=0)}
+    return _make_control_settings(base, budget).on(base.market.model_copy(update=changes))
 
 
-def make_panel_settings(base: Settings, how: Nulling, budget: Budget) -> Settings:
+def make_panel_settings(base: Settings, nulling: Nulling, budget: Budget) -> Settings:
     """Return the settings of a campaign on the base's own panel with its returns made null."""
-    return _make_control_settings(base, budget).on(base.market.model_copy(update={"nulled": how}))
+    return _make_control_settings(base, budget).on(base.market.model_copy(update={"nulled": nulling}))
 
 
 def _make_control_settings(base: Settings, budget: Budget) -> Settings:
@@ -165,5 +165,5 @@ def _make_control_settings(base: Settings, budget: Budget) -> Settings:
     return base.model_copy(update=changed)
 
 
-def _name(seed: int) -> str:
+def _name_seed(seed: int) -> str:
     return f"seed-{seed:04d}"

@@ -32,13 +32,13 @@ def power(
 
     How much a factor's daily RankIC scatters is measured on the search window, over published factors.
     """
-    told = forecast_power(
+    facts = forecast_power(
         DataOptions(campaign, panel, sectors, as_of.date() if as_of else None, workspace), trials, days
     )
     if as_json:
-        print_object(told)
+        print_object(facts)
     else:
-        _print(told)
+        _print(facts)
 
 
 def forecast_power(place: DataOptions, trials: int, days: int | None) -> dict[str, Any]:
@@ -48,8 +48,8 @@ def forecast_power(place: DataOptions, trials: int, days: int | None) -> dict[st
 
     with open_evaluator("power", place, recorded=False) as evaluator:
         scatter = published_scatter(evaluator)
-        wanted = sorted({*TABLE_TRIALS, trials})
-        found = dict(zip(wanted, outlook(evaluator, scatter, wanted, days), strict=True))
+        amounts = sorted({*TABLE_TRIALS, trials})
+        rows = dict(zip(amounts, outlook(evaluator, scatter, amounts, days), strict=True))
         windows = evaluator.windows
         spent = len(evaluator.ledger.overlapping_trials(windows.key(windows.selection)))
         return {
@@ -62,20 +62,22 @@ def forecast_power(place: DataOptions, trials: int, days: int | None) -> dict[st
             "scatter": scatter.record(),
             "trials_spent_here": spent,
             "few_labels": few_labels(windows.selection.days if days is None else days, evaluator.settings.horizon_days),
-            **found[trials].record(),
-            "table": [{k: v for k, v in found[n].record().items() if k != "sentence"} for n in wanted],
+            **rows[trials].record(),
+            "table": [{k: v for k, v in rows[n].record().items() if k != "sentence"} for n in amounts],
         }
 
 
-def _print(told: Mapping[str, Any]) -> None:
+def _print(facts: Mapping[str, Any]) -> None:
     from rich.table import Table
     from rich.text import Text
 
     console = stdout_console()
-    console.print(Text(data_line(told["data"]), style="yellow" if told["data"]["synthetic"] else "dim"), soft_wrap=True)
-    console.print(Text(str(told["sentence"]), style="bold"))
-    if told["few_labels"]:
-        console.print(Text(f"warning: {told['few_labels']}", "yellow"), soft_wrap=True)
+    console.print(
+        Text(data_line(facts["data"]), style="yellow" if facts["data"]["synthetic"] else "dim"), soft_wrap=True
+    )
+    console.print(Text(str(facts["sentence"]), style="bold"))
+    if facts["few_labels"]:
+        console.print(Text(f"warning: {facts['few_labels']}", "yellow"), soft_wrap=True)
     table = Table(box=None, header_style="dim", pad_edge=False, padding=(0, 3, 0, 0))
     for name in (
         "after trials",
@@ -85,9 +87,9 @@ def _print(told: Mapping[str, Any]) -> None:
         "true RankIC accepted 4 times in 5",
     ):
         table.add_column(name, justify="right")
-    for row in told["table"]:
+    for row in facts["table"]:
         measured, true = number(row["rank_ic_provable"], 4), number(row["rank_ic_likely"], 4)
-        style = "bold" if row["trials"] == told["trials"] else ""
+        style = "bold" if row["trials"] == facts["trials"] else ""
         table.add_row(
             count(row["trials"]),
             p_value_text(row["p_required"]),
@@ -97,21 +99,21 @@ def _print(told: Mapping[str, Any]) -> None:
             style=style,
         )
     console.print(table)
-    for line in _describe_basis(told):
+    for line in _describe_basis(facts):
         console.print(Text(line, style="dim"))
 
 
-def _describe_basis(told: Mapping[str, Any]) -> list[str]:
+def _describe_basis(facts: Mapping[str, Any]) -> list[str]:
     """Describe the basis of the figures."""
-    window, scatter = told["selection"], told["scatter"]
-    spent = told["trials_spent_here"]
+    window, scatter = facts["selection"], facts["scatter"]
+    spent = facts["trials_spent_here"]
     low, high = scatter["middle_half"]
-    where = f"{told['dataset']}: selection {window['first']} to {window['last']}, {count(window['days'])} days"
+    where = f"{facts['dataset']}: selection {window['first']} to {window['last']}, {count(window['days'])} days"
     measured = f"A day's RankIC scatters by {number(scatter['median'], 2)} on search, overlap counted in"
-    asked, lost = count(told["asked_days"]), told["asked_days"] - told["days"]
+    days, lost = count(facts["asked_days"]), facts["asked_days"] - facts["days"]
     return [
         (
-            f"Of {asked} days {count(told['days'])} are tested: "
+            f"Of {days} days {count(facts['days'])} are tested: "
             f"what is bought on the last {lost} is sold after the window's end."
         ),
         f"{where}; none was read, and {plural(spent, 'trial was', 'trials were')} spent on them in this workspace.",

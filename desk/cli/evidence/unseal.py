@@ -57,15 +57,15 @@ def open_seal(
     if not reason.strip():
         raise typer.BadParameter("say why the sealed days are opened: the reason is kept", param_hint="--reason")
     name, place = locate_run(run, workspace)
-    found = open_sealed_days(name, place, reason.strip())
-    if found.note:
-        stderr_console().out(found.note)
+    result = open_sealed_days(name, place, reason.strip())
+    if result.note:
+        stderr_console().out(result.note)
     if as_json:
         print_object(
-            {"run": found.run, **found.exam.record(), "note": found.note, "report": str(found.report.resolve())}
+            {"run": result.run, **result.exam.record(), "note": result.note, "report": str(result.report.resolve())}
         )
     else:
-        _print(found)
+        _print(result)
 
 
 def open_sealed_days(name: str, place: Path, reason: str) -> UnsealResult:
@@ -116,8 +116,8 @@ def _write_opening(ledger: Ledger, row: Run, accepted: list[str], reason: str) -
             f"Run {row.id} accepted nothing, so there is nothing to examine; the days stay sealed.", field="run",
             got="0 accepted", allowed="a run that accepted a factor or a set", code="seal_refused", exit_code=1,
         )  # fmt: skip
-    with LazySandbox(Settings.from_record(row.config["settings"]).sandbox) as jail:
-        evaluator = _evaluator(ledger, row, jail)
+    with LazySandbox(Settings.from_record(row.config["settings"]).sandbox) as sandbox:
+        evaluator = _make_evaluator(ledger, row, sandbox)
         before = find_own_opening(evaluator)
         record = unseal(evaluator, accepted, reason)
     body = write_json(ledger.run_folder(row.id) / SEALED_FILE, record)
@@ -125,7 +125,7 @@ def _write_opening(ledger: Ledger, row: Run, accepted: list[str], reason: str) -
     return SealedExam.read(record), RESUMED_NOTE.format(number=before.number) if before else ""
 
 
-def _evaluator(ledger: Ledger, row: Run, jail: LazySandbox) -> Evaluator:
+def _make_evaluator(ledger: Ledger, row: Run, sandbox: LazySandbox) -> Evaluator:
     """Return the evaluation service of a run on its own panel; another panel is refused before anything is written."""
     from ....campaign import Campaign, Settings
     from ....evaluation import PanelContext
@@ -133,21 +133,21 @@ def _evaluator(ledger: Ledger, row: Run, jail: LazySandbox) -> Evaluator:
     settings = Settings.from_record(row.config["settings"])
     panel, dataset = settings.market.open(settings.seed)
     Campaign(settings, ledger.workspace, row.id).check_panel(ledger, panel)
-    bench = PanelContext.set_up(panel, ledger, settings.evidence, dataset, runner=jail)
-    return bench.evaluator(row.id, settings.budget)
+    context = PanelContext.set_up(panel, ledger, settings.evidence, dataset, runner=sandbox)
+    return context.evaluator(row.id, settings.budget)
 
 
-def _print(found: UnsealResult) -> None:
+def _print(result: UnsealResult) -> None:
     from rich.table import Table
     from rich.text import Text
 
     console = stdout_console()
-    console.print(Text(describe_exam(found.exam), style="bold"))
+    console.print(Text(describe_exam(result.exam), style="bold"))
     table = Table.grid(padding=(0, 2))
-    for name, value in exam_rows(found.exam):
+    for name, value in exam_rows(result.exam):
         table.add_row(Text(name, style="dim"), Text(value))
     console.print(table)
-    for line in exam_factor_rows(found.exam):
+    for line in exam_factor_rows(result.exam):
         console.print(Text("  ".join(line)))
     print_plain("The report:")
-    print_plain(str(found.report.resolve()))
+    print_plain(str(result.report.resolve()))

@@ -51,12 +51,14 @@ def verify(
     name, place = locate_run(run, workspace)
     with Ledger.open(place, clock=lambda: datetime.now(UTC)) as ledger:
         archive = RunArchive(ledger, ledger.run(name))
-        told = _verify_verdicts(archive, _choose_verdicts(archive, ids or ()), _PanelFiles(panel, sectors, ledger_only))
+        facts = _verify_verdicts(
+            archive, _choose_verdicts(archive, ids or ()), _PanelFiles(panel, sectors, ledger_only)
+        )
     if as_json:
-        print_object(told)
+        print_object(facts)
     else:
-        _print(told)
-    _exit_with_code(told)
+        _print(facts)
+    _exit_with_code(facts)
 
 
 class _PanelFiles:
@@ -67,40 +69,40 @@ class _PanelFiles:
 
 
 def _choose_verdicts(archive: RunArchive, ids: Sequence[str]) -> list[str]:
-    known = sorted(archive.verdicts)
+    names = sorted(archive.verdicts)
     strange = [name for name in ids if name not in archive.verdicts]
     if strange:
         raise DeskError(
             f"Run {archive.run.id} holds no verdict on {strange[0]}.", field="ID", got=strange[0],
-            allowed=known[:20], hint="Leave the ids away to verify every verdict of the run.", code="unknown_verdict",
+            allowed=names[:20], hint="Leave the ids away to verify every verdict of the run.", code="unknown_verdict",
         )  # fmt: skip
-    return list(dict.fromkeys(ids)) or known
+    return list(dict.fromkeys(ids)) or names
 
 
 def _verify_verdicts(archive: RunArchive, ids: Sequence[str], files: _PanelFiles) -> dict[str, Any]:
     from ....evaluation.checks import find_loose_ends
     from ....evidence import replay_verdict
 
-    found = [replay_verdict(archive, archive.verdicts[name]) for name in ids]
-    said, depth = "", "ledger"
+    replays = [replay_verdict(archive, archive.verdicts[name]) for name in ids]
+    obstacle, depth = "", "ledger"
     if not files.ledger_only:
-        found, said = _replay_with_panel(archive, ids, found, files)
-        depth = "ledger" if said else "panel"
-    words = [one.word for one in found]
+        replays, obstacle = _replay_with_panel(archive, ids, replays, files)
+        depth = "ledger" if obstacle else "panel"
+    words = [replay.word for replay in replays]
     return {
         "run": archive.run.id,
         "depth": depth,
-        "without_panel": said,
+        "without_panel": obstacle,
         "same": words.count("same"),
         "differ": words.count("differs"),
         "cannot": words.count("cannot be replayed"),
-        "verdicts": [one.record() for one in found],
-        "record": [each.record() for each in find_loose_ends(archive)],
+        "verdicts": [replay.record() for replay in replays],
+        "record": [end.record() for end in find_loose_ends(archive)],
     }
 
 
 def _replay_with_panel(
-    archive: RunArchive, ids: Sequence[str], found: list[Replay], files: _PanelFiles
+    archive: RunArchive, ids: Sequence[str], replays: list[Replay], files: _PanelFiles
 ) -> tuple[list[Replay], str]:
     """Return the replays with the panel's values, or why the panel could not be opened."""
     from ....campaign import Settings
@@ -108,80 +110,80 @@ def _replay_with_panel(
     from ....evaluation.checks import replay_on_panel
     from ....evidence.values import LazySandbox
 
-    kept = archive.run.config.get("settings") or archive.run.config.get("rules")
-    if not kept:
-        return found, "the run did not write down where its panel is"
-    settings = Settings.from_record(kept)
+    recorded = archive.run.config.get("settings") or archive.run.config.get("rules")
+    if not recorded:
+        return replays, "the run did not write down where its panel is"
+    settings = Settings.from_record(recorded)
     market = settings.market.given(files.panel, files.sectors, None)
     if files.panel is None and market.panel is not None and not market.panel.is_file():
-        return found, f"{market.panel} is not there: give the panel with --panel"
+        return replays, f"{market.panel} is not there: give the panel with --panel"
     stderr_console().print("reading the panel", style="dim")
     panel, dataset = market.open(settings.seed)
-    known = str(archive.run.config["panel"])
-    if panel.digest != known:
+    digest = str(archive.run.config["panel"])
+    if panel.digest != digest:
         raise DeskError(
             "The panel is not the one that this run began with.", field="--panel", got=panel.digest[:12],
-            allowed=known[:12], hint="Give the file as it was then, or use --ledger-only.", code="other_panel",
+            allowed=digest[:12], hint="Give the file as it was then, or use --ledger-only.", code="other_panel",
         )  # fmt: skip
     rows = (archive.verdicts[name] for name in ids)
-    with LazySandbox(settings.sandbox) as jail:
-        bench = PanelContext.set_up(panel, archive.ledger, settings.evidence, dataset, store=False, runner=jail)
-        evaluator = bench.evaluator(archive.run.id, settings.budget)
-        return [replay_on_panel(archive, evaluator, row, one) for row, one in zip(rows, found, strict=True)], ""
+    with LazySandbox(settings.sandbox) as sandbox:
+        context = PanelContext.set_up(panel, archive.ledger, settings.evidence, dataset, store=False, runner=sandbox)
+        evaluator = context.evaluator(archive.run.id, settings.budget)
+        return [replay_on_panel(archive, evaluator, row, replay) for row, replay in zip(rows, replays, strict=True)], ""
 
 
-def _exit_with_code(told: dict[str, Any]) -> None:
-    if told["differ"] or told["record"]:
+def _exit_with_code(facts: dict[str, Any]) -> None:
+    if facts["differ"] or facts["record"]:
         raise typer.Exit(EXIT_DIFFERS)
-    if told["cannot"]:
+    if facts["cannot"]:
         raise typer.Exit(EXIT_CANNOT_VERIFY)
 
 
-def _print(told: dict[str, Any]) -> None:
+def _print(facts: dict[str, Any]) -> None:
     from rich.table import Table
     from rich.text import Text
 
     console = stdout_console()
-    console.print(Text(_headline(told), style="bold"))
+    console.print(Text(_format_headline(facts), style="bold"))
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for title in ("factor", "trial", "verdict", "run again"):
         table.add_column(title, no_wrap=True)
     table.add_column("what differs (recorded, computed again)", overflow="fold")
-    for row in told["verdicts"]:
+    for row in facts["verdicts"]:
         trial = "" if row["trial"] is None else str(row["trial"])
         style = "green" if row["replay"] == "same" else "red" if row["differs"] else "yellow"
         table.add_row(row["id"], trial, row["verdict"], Text(row["replay"], style), Text(_describe_replay(row)))
-    if told["verdicts"]:
+    if facts["verdicts"]:
         console.print(table)
-    for each in told["record"]:
-        console.print(Text(f"the run's record: {_line(each)}", style="red"))
-    for line in _notes(told):
+    for end in facts["record"]:
+        console.print(Text(f"the run's record: {_format_difference(end)}", style="red"))
+    for line in _list_notes(facts):
         console.print(Text(line, style="dim"))
 
 
-def _headline(told: dict[str, Any]) -> str:
-    how = "from the ledger and the panel" if told["depth"] == "panel" else "from the ledger alone"
-    if not told["verdicts"]:
-        return f"{told['run']} has no verdicts yet: nothing was put before the gate"
-    counts = [f"{told['same']} the same", f"{told['differ']} differ"]
-    counts += [f"{told['cannot']} cannot be run again"] if told["cannot"] else []
-    return f"{plural(len(told['verdicts']), 'verdict')} of {told['run']}, {how}: {', '.join(counts)}"
+def _format_headline(facts: dict[str, Any]) -> str:
+    basis = "from the ledger and the panel" if facts["depth"] == "panel" else "from the ledger alone"
+    if not facts["verdicts"]:
+        return f"{facts['run']} has no verdicts yet: nothing was put before the gate"
+    counts = [f"{facts['same']} the same", f"{facts['differ']} differ"]
+    counts += [f"{facts['cannot']} cannot be run again"] if facts["cannot"] else []
+    return f"{plural(len(facts['verdicts']), 'verdict')} of {facts['run']}, {basis}: {', '.join(counts)}"
 
 
 def _describe_replay(row: dict[str, Any]) -> str:
-    lines = [_line(each) for each in row["differs"][:MAX_DIFFERENCES_SHOWN]]
+    lines = [_format_difference(difference) for difference in row["differs"][:MAX_DIFFERENCES_SHOWN]]
     more = len(row["differs"]) - len(lines)
     unread = [f"taken as recorded: {', '.join(row['unread'])}"] if row["unread"] else []
     missing = [row["missing"]] if row["missing"] else []
     return "\n".join([*lines, *([f"and {more} more"] if more > 0 else []), *missing, *unread])
 
 
-def _line(each: dict[str, Any]) -> str:
-    return f"{each['field']}: {each['recorded']}, {each['recomputed']}"
+def _format_difference(difference: dict[str, Any]) -> str:
+    return f"{difference['field']}: {difference['recorded']}, {difference['recomputed']}"
 
 
-def _notes(told: dict[str, Any]) -> list[str]:
-    if told["depth"] == "panel":
-        return [RATIOS_NOTE] if told["verdicts"] else []
-    why = f" ({told['without_panel']})" if told["without_panel"] else ""
+def _list_notes(facts: dict[str, Any]) -> list[str]:
+    if facts["depth"] == "panel":
+        return [RATIOS_NOTE] if facts["verdicts"] else []
+    why = f" ({facts['without_panel']})" if facts["without_panel"] else ""
     return [f"Values and daily series are taken as recorded; with the panel they would be computed again{why}."]

@@ -58,16 +58,16 @@ def check(
     from ....factors.describe import check_formula, require_dialect
 
     require_dialect(dialect)
-    written = collect_formulas(expressions or (), file)
+    formulas = collect_formulas(expressions or (), file)
     names = readable_names(fields, groups)
-    found = [check_formula(each.text, dialect=dialect, **names) for each in written]
-    _mark_repeated(written, found)
-    _mention_own_columns(found)
+    results = [check_formula(formula.text, dialect=dialect, **names) for formula in formulas]
+    _mark_repeated(formulas, results)
+    _mention_own_columns(results)
     if as_json:
-        print_object(_one_object(written, found, alone=file is None))
+        print_object(_build_json(formulas, results, alone=file is None))
     else:
-        print_checks(written, found)
-    _exit_by_stage(found)
+        print_checks(formulas, results)
+    _exit_by_stage(results)
 
 
 def translate(
@@ -86,14 +86,14 @@ def translate(
     require_dialect(target)
     if source == target:
         raise typer.BadParameter(f"--from and --to are both {source}: name the other language, e.g. --from qlib")
-    written = collect_formulas(expressions or (), file)
+    formulas = collect_formulas(expressions or (), file)
     names = readable_names(fields, groups)
-    found = [translate_formula(each.text, source, target, **names) for each in written]
+    results = [translate_formula(formula.text, source, target, **names) for formula in formulas]
     if as_json:
-        print_object(_one_object(written, found, alone=file is None))
+        print_object(_build_json(formulas, results, alone=file is None))
     else:
-        print_translations(written, found)
-    _exit_by_stage(found, UNTRANSLATABLE_STAGES)
+        print_translations(formulas, results)
+    _exit_by_stage(results, UNTRANSLATABLE_STAGES)
 
 
 def explain(
@@ -128,21 +128,23 @@ def operators(
         return
     groups = list_families()
     if family is not None:
-        groups = {_family(family, list(groups)): groups[_family(family, list(groups))]}
-    found = {each: [summarise_operator(operator) for operator in members] for each, members in groups.items()}
+        groups = {_find_family(family, list(groups)): groups[_find_family(family, list(groups))]}
+    families = {
+        family_name: [summarise_operator(operator) for operator in members] for family_name, members in groups.items()
+    }
     if as_json:
-        print_object({"count": sum(map(len, found.values())), "families": found})
+        print_object({"count": sum(map(len, families.values())), "families": families})
     else:
-        print_operators(found)
+        print_operators(families)
 
 
-def _family(asked: str, known: Sequence[str]) -> str:
+def _find_family(word: str, families: Sequence[str]) -> str:
     """Return the family that a person's word begins: time-series, cross, ..."""
-    plain = asked.lower().replace("-", " ").replace("_", " ")
-    for family in known:
+    plain = word.lower().replace("-", " ").replace("_", " ")
+    for family in families:
         if family.replace("-", " ").startswith(plain) and plain:
             return family
-    raise typer.BadParameter(f"--family: there is no family '{asked}'; the families are {', '.join(known)}")
+    raise typer.BadParameter(f"--family: there is no family '{word}'; the families are {', '.join(families)}")
 
 
 class ReadableNames(TypedDict):
@@ -164,47 +166,47 @@ def readable_names(fields: str | None, groups: str | None) -> ReadableNames:
 
 def _split_names(names: str | None) -> list[str]:
     """Return the names of a comma-separated list; refuse those that a formula cannot contain."""
-    found = [name.strip() for name in (names or "").split(",") if name.strip()]
-    for name in found:
+    words = [name.strip() for name in (names or "").split(",") if name.strip()]
+    for name in words:
         if not (name.isidentifier() and name.isascii()):
             raise typer.BadParameter(f"'{name}' cannot be named in a formula: letters, digits and _ only")
-    return found
+    return words
 
 
-def _mark_repeated(written: Sequence[WrittenFormula], found: Sequence[Facts]) -> None:
+def _mark_repeated(formulas: Sequence[WrittenFormula], results: Sequence[Facts]) -> None:
     """Add a warning to formulas that are the same factor as an earlier one."""
     first: dict[str, WrittenFormula] = {}
-    for each, facts in zip(written, found, strict=True):
+    for formula, facts in zip(formulas, results, strict=True):
         if not facts["ok"]:
             continue
-        before = first.setdefault(facts["id"], each)
-        if before is not each:
-            named = f"{before.name} ({before.place()})" if before.name else before.place()
-            facts["warnings"].append(f"the same factor as {named}")
+        before = first.setdefault(facts["id"], formula)
+        if before is not formula:
+            reference = f"{before.name} ({before.place()})" if before.name else before.place()
+            facts["warnings"].append(f"the same factor as {reference}")
 
 
-def _mention_own_columns(found: Sequence[Facts]) -> None:
+def _mention_own_columns(results: Sequence[Facts]) -> None:
     """Extend the hint of an unknown field that resembles none of ours: own columns are named with --fields."""
-    for mistake in (each for facts in found for each in facts["errors"]):
+    for mistake in (error for facts in results for error in facts["errors"]):
         if mistake["message"].startswith("unknown field") and "Did you mean" not in mistake["hint"]:
             mistake["hint"] += " A column of your own panel is named with --fields."
 
 
-def _one_object(written: Sequence[WrittenFormula], found: Sequence[Facts], *, alone: bool) -> Facts:
+def _build_json(formulas: Sequence[WrittenFormula], results: Sequence[Facts], *, alone: bool) -> Facts:
     """Return the facts of a single formula as they are, those of several or of a file as a list with counts."""
-    if alone and len(found) == 1:
-        return found[0]
+    if alone and len(results) == 1:
+        return results[0]
     rows = [
-        {"name": each.name, "file": each.file, "line": each.line, "column": each.offset + 1, **facts}
-        for each, facts in zip(written, found, strict=True)
+        {"name": formula.name, "file": formula.file, "line": formula.line, "column": formula.offset + 1, **facts}
+        for formula, facts in zip(formulas, results, strict=True)
     ]
-    refused = sum(not facts["ok"] for facts in found)
+    refused = sum(not facts["ok"] for facts in results)
     return {"ok": refused == 0, "count": len(rows), "refused": refused, "formulas": rows}
 
 
-def _exit_by_stage(found: Sequence[Facts], refused: frozenset[str] = frozenset()) -> None:
+def _exit_by_stage(results: Sequence[Facts], refused: frozenset[str] = frozenset()) -> None:
     """Exit with 2 if a formula cannot be read, with 1 if all mistakes are of the stages in `refused`."""
-    stages = {mistake["stage"] for facts in found if not facts["ok"] for mistake in facts["errors"]}
+    stages = {mistake["stage"] for facts in results if not facts["ok"] for mistake in facts["errors"]}
     if stages:
         raise typer.Exit(EXIT_REFUSED if stages <= refused else EXIT_UNREADABLE)
 
@@ -258,17 +260,17 @@ def collect_formulas(texts: Sequence[str], file: str | None) -> list[WrittenForm
     OSError
         The file cannot be read.
     """
-    found = [WrittenFormula(read_formula_source(text), line=number) for number, text in enumerate(texts, start=1)]
+    formulas = [WrittenFormula(read_formula_source(text), line=number) for number, text in enumerate(texts, start=1)]
     if file is not None:
-        found += _lines(_content(file), "stdin" if file == "-" else file)
-    if not found:
+        formulas += _parse_lines(_read_content(file), "stdin" if file == "-" else file)
+    if not formulas:
         missing = f"there is no formula in {file}" if file else "no formula was given"
         hint = "Write one formula a line." if file else "Put it in quotes, or name a file: --file FILE"
         raise DeskError(missing, field="--file" if file else "EXPR", hint=hint, code="no_formula")
-    return found
+    return formulas
 
 
-def _content(file: str) -> str:
+def _read_content(file: str) -> str:
     from ....ledger.files import read_given
 
     raw = sys.stdin.buffer.read() if file == "-" else read_given(Path(file))
@@ -280,50 +282,50 @@ def _content(file: str) -> str:
         raise DeskError(message, field="--file", got=file, hint="Save it as UTF-8.", code="no_formula") from None
 
 
-def _lines(content: str, file: str) -> Iterator[WrittenFormula]:
+def _parse_lines(content: str, file: str) -> Iterator[WrittenFormula]:
     lines = {number: COMMENT.sub("", line).rstrip() for number, line in enumerate(content.split("\n"), start=1)}
-    kept = {number: text for number, text in lines.items() if text.strip()}
-    names = NUMBERED_LINE if len(kept) > 1 and all(map(NUMBERED_LINE.match, kept.values())) else NAMED_LINE
-    for number, text in kept.items():
-        named = names.match(text)
-        offset = named.end() if named else len(text) - len(text.lstrip())
-        yield WrittenFormula(text[offset:], named[1] if named else "", file, number, offset)
+    texts = {number: text for number, text in lines.items() if text.strip()}
+    names = NUMBERED_LINE if len(texts) > 1 and all(map(NUMBERED_LINE.match, texts.values())) else NAMED_LINE
+    for number, text in texts.items():
+        label = names.match(text)
+        offset = label.end() if label else len(text) - len(text.lstrip())
+        yield WrittenFormula(text[offset:], label[1] if label else "", file, number, offset)
 
 
 Rows = Sequence[tuple[str, str]]
 
 
-def print_checks(written: Sequence[WrittenFormula], found: Sequence[Facts]) -> None:
+def print_checks(formulas: Sequence[WrittenFormula], results: Sequence[Facts]) -> None:
     """Print one formula with its facts, or for several the mistakes and warnings with a total."""
     console = stdout_console()
-    if len(found) == 1 and found[0]["ok"]:
-        _print_rows(console, found[0]["text"], _check_rows(found[0]))
-    for each, facts in zip(written, found, strict=True):
-        _print_mistakes(console, each, facts)
+    if len(results) == 1 and results[0]["ok"]:
+        _print_rows(console, results[0]["text"], _list_check_rows(results[0]))
+    for formula, facts in zip(formulas, results, strict=True):
+        _print_mistakes(console, formula, facts)
         for warning in facts["warnings"]:
-            place = f"{each.place()}: " if len(found) > 1 else ""
+            place = f"{formula.place()}: " if len(results) > 1 else ""
             _print_line(console, (place, ""), ("warning: ", "yellow"), (warning, ""))
-    if len(found) > 1 or written[0].file:
-        _print_line(console, (_summary(found), "bold"))
+    if len(results) > 1 or formulas[0].file:
+        _print_line(console, (_summarise_results(results), "bold"))
 
 
-def print_translations(written: Sequence[WrittenFormula], found: Sequence[Facts]) -> None:
+def print_translations(formulas: Sequence[WrittenFormula], results: Sequence[Facts]) -> None:
     """Print translations that can be read again; notes and refusals go to standard error, or into comments."""
     console = stderr_console()
-    commented = len(found) > 1 or bool(written[0].file)
-    for each, facts in zip(written, found, strict=True):
+    commented = len(results) > 1 or bool(formulas[0].file)
+    for formula, facts in zip(formulas, results, strict=True):
         for note in facts["notes"]:
             if commented:
-                print_plain(f"# {each.name or each.place()}: {note}")
+                print_plain(f"# {formula.name or formula.place()}: {note}")
             else:
                 _print_line(console, ("note: ", "yellow"), (note, ""))
         if facts["ok"]:
-            print_plain(f"{each.name}: {facts['translation']}" if each.name else facts["translation"])
+            print_plain(f"{formula.name}: {facts['translation']}" if formula.name else facts["translation"])
         elif commented:
-            print_plain(f"# {each.name or each.place()} was refused: {facts['errors'][0]['message']}")
-        _print_mistakes(console, each, facts)
+            print_plain(f"# {formula.name or formula.place()} was refused: {facts['errors'][0]['message']}")
+        _print_mistakes(console, formula, facts)
     if commented:
-        _print_line(console, (_summary(found, "can be carried over"), "bold"))
+        _print_line(console, (_summarise_results(results, "can be carried over"), "bold"))
 
 
 def print_explanation(facts: Facts) -> None:
@@ -335,11 +337,11 @@ def print_explanation(facts: Facts) -> None:
     ns = facts["cost"]["ns_per_cell"]
     cost = f"about {any_value(ns)} ns a cell on one core, {any_value(ns)} ms for a million cells: an estimate"
     rows += [
-        *_check_rows(facts),
+        *_list_check_rows(facts),
         ("depth", f"{plural(facts['depth'], 'level')}, {plural(facts['constants'], 'chosen number')}"),
         *([] if "amounts_to" in facts else [("cost", cost)]),
-        *_column("fields", [(each["name"], f"{each['meaning']}, {each['unit']}") for each in facts["fields"]]),
-        *_column("operators", [(each["signature"], each["meaning"]) for each in facts["operators"]]),
+        *_list_column("fields", [(part["name"], f"{part['meaning']}, {part['unit']}") for part in facts["fields"]]),
+        *_list_column("operators", [(part["signature"], part["meaning"]) for part in facts["operators"]]),
     ]
     _print_rows(console, facts["text"], rows)
     for warning in facts["warnings"]:
@@ -350,7 +352,7 @@ def print_operators(families: Mapping[str, Sequence[Facts]]) -> None:
     """Print signature and meaning of operators, by family, and their number."""
     console = stdout_console()
     for family, members in families.items():
-        _print_rows(console, family, [(each["signature"], each["meaning"]) for each in members])
+        _print_rows(console, family, [(operator["signature"], operator["meaning"]) for operator in members])
         console.print()
     total = plural(sum(map(len, families.values())), "operator")
     _print_line(console, (f"{total}. One with every argument: alphaloom factor operators NAME", "bold"))
@@ -359,36 +361,36 @@ def print_operators(families: Mapping[str, Sequence[Facts]]) -> None:
 def print_operator(facts: Facts) -> None:
     """Print the full documentation of an operator."""
     arguments = [
-        (each["name"], each["takes"] + (f"; {each['default']} by default" if each["default"] else ""))
-        for each in facts["arguments"]
+        (part["name"], part["takes"] + (f"; {part['default']} by default" if part["default"] else ""))
+        for part in facts["arguments"]
     ]
     ns = facts["ns_per_cell"]
-    window = " at a window of 20" if any(each["name"] == "window" for each in facts["arguments"]) else ""
+    window = " at a window of 20" if any(part["name"] == "window" for part in facts["arguments"]) else ""
     rows = [
         ("", facts["meaning"]),
         ("family", facts["family"] + (f", written {facts['symbol']}" if facts["symbol"] else "")),
-        *_column("takes", arguments),
+        *_list_column("takes", arguments),
         ("unit", facts["unit"]),
         ("missing values", facts["nan"]),
         *([("defined as", facts["definition"])] if facts["definition"] else []),
         *([("cost", f"about {any_value(ns)} ns a cell{window}: an estimate")] if ns is not None else []),
         ("example", facts["example"]),
-        *_column("elsewhere", [(each["dialect"], _spelling(each)) for each in facts["elsewhere"]]),
+        *_list_column("elsewhere", [(part["dialect"], _format_spelling(part)) for part in facts["elsewhere"]]),
     ]
     _print_rows(stdout_console(), facts["signature"], rows)
 
 
-def _spelling(each: Facts) -> str:
-    note = f" ({each['note']})" if each["note"] else ""
-    return f"{each['written']} is {each['meaning']}{note}"
+def _format_spelling(spelling: Facts) -> str:
+    note = f" ({spelling['note']})" if spelling["note"] else ""
+    return f"{spelling['written']} is {spelling['meaning']}{note}"
 
 
-def _column(title: str, pairs: Rows) -> list[tuple[str, str]]:
+def _list_column(title: str, pairs: Rows) -> list[tuple[str, str]]:
     """Return rows under one title: names with their descriptions."""
-    return [(title if place == 0 else "", f"{name}: {said}") for place, (name, said) in enumerate(pairs)]
+    return [(title if place == 0 else "", f"{name}: {text}") for place, (name, text) in enumerate(pairs)]
 
 
-def _check_rows(facts: Facts) -> list[tuple[str, str]]:
+def _list_check_rows(facts: Facts) -> list[tuple[str, str]]:
     if "amounts_to" in facts:
         return [
             ("amounts to", facts["amounts_to"]),
@@ -407,27 +409,29 @@ def _check_rows(facts: Facts) -> list[tuple[str, str]]:
     ]
 
 
-def _summary(found: Sequence[Facts], verb: str = "can be used") -> str:
-    refused = [facts for facts in found if not facts["ok"]]
-    said = f"{count(len(found) - len(refused))} of {plural(len(found), 'formula')} {verb}"
-    if doubtful := sum(bool(facts["ok"] and (facts.get("warnings") or facts.get("notes"))) for facts in found):
-        said += f", {count(doubtful)} with warnings"
+def _summarise_results(results: Sequence[Facts], verb: str = "can be used") -> str:
+    refused = [facts for facts in results if not facts["ok"]]
+    sentence = f"{count(len(results) - len(refused))} of {plural(len(results), 'formula')} {verb}"
+    if doubtful := sum(bool(facts["ok"] and (facts.get("warnings") or facts.get("notes"))) for facts in results):
+        sentence += f", {count(doubtful)} with warnings"
     if refused:
         mistakes = sum(len(facts["errors"]) for facts in refused)
-        said += f"; {count(len(refused))} refused, with {plural(mistakes, 'mistake')}"
-    return f"{said}."
+        sentence += f"; {count(len(refused))} refused, with {plural(mistakes, 'mistake')}"
+    return f"{sentence}."
 
 
-def _print_mistakes(console: Console, each: WrittenFormula, facts: Facts) -> None:
+def _print_mistakes(console: Console, formula: WrittenFormula, facts: Facts) -> None:
     """Print every mistake of a formula: its place, the message, a caret, and the hint."""
     from ....factors import ParseError
 
     for mistake in facts["errors"]:
-        text = mistake.get("got", each.text)
-        shown = ParseError(mistake["message"], at=mistake["at"], text=text)
-        own = text == each.text
-        _print_line(console, (each.place(mistake["at"] if own else None), "bold"), (f": {mistake['message']}", "red"))
-        for line in [*shown.caret().split("\n"), mistake["hint"]]:
+        text = mistake.get("got", formula.text)
+        error = ParseError(mistake["message"], at=mistake["at"], text=text)
+        own = text == formula.text
+        _print_line(
+            console, (formula.place(mistake["at"] if own else None), "bold"), (f": {mistake['message']}", "red")
+        )
+        for line in [*error.caret().split("\n"), mistake["hint"]]:
             if line:
                 _print_line(console, (f"    {line}", ""))
 

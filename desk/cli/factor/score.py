@@ -85,7 +85,7 @@ def _print_sheet(record: Mapping[str, Any]) -> None:
     console.print(Text(data_line(record["data"]), style="yellow" if synthetic else "dim"), soft_wrap=True)
     console.print(Text(sheet.text, style="bold"))
     table = Table.grid(padding=(0, 2))
-    for name, value in _rows(sheet):
+    for name, value in _list_rows(sheet):
         table.add_row(Text(name, style="dim"), Text(value))
     console.print(table)
     _print_warnings(sheet.warnings)
@@ -114,11 +114,11 @@ def _shorten_warning(message: str) -> str:
     """Return a suspicion in one line, without places, reasons and remedy."""
     if SUSPECTED_MARK not in message:
         return message
-    trap, _, rest = message.partition(SUSPECTED_MARK)
-    return f"{trap}{SUSPECTED_MARK}{rest.partition('; ')[0].partition(': ')[0]}"
+    trap, _, details = message.partition(SUSPECTED_MARK)
+    return f"{trap}{SUSPECTED_MARK}{details.partition('; ')[0].partition(': ')[0]}"
 
 
-def _rows(sheet: FactorSheet) -> list[tuple[str, str]]:
+def _list_rows(sheet: FactorSheet) -> list[tuple[str, str]]:
     window = sheet.window
     span = f"{window.name} {window.first or DASH} to {window.last or DASH}" if window else DASH
     short = ", held short" if (sheet.rank_ic or 0.0) < 0 else ""
@@ -136,11 +136,11 @@ def _rows(sheet: FactorSheet) -> list[tuple[str, str]]:
         *curve_rows(sheet),
         *profile_rows(sheet),
         *([("beside the library", describe_added_value(sheet.incremental))] if sheet.incremental else []),
-        *(_verdict_rows(sheet.gate) if sheet.gate else []),
+        *(_list_verdict_rows(sheet.gate) if sheet.gate else []),
     ]
 
 
-def _verdict_rows(gate: HandVerdict) -> list[tuple[str, str]]:
+def _list_verdict_rows(gate: HandVerdict) -> list[tuple[str, str]]:
     """Return the gate's verdict with every step."""
     rows = [("verdict", gate.verdict)]
     if gate.trial is not None:
@@ -172,8 +172,8 @@ def print_stress(stress: FactorStress, rule: str) -> None:
     if all(scenario.verdict == "untested" for scenario in stress.scenarios):
         console.print(Text(_describe_untested(stress), style="dim"))
         return
-    console.print(_table(stress.scenarios))
-    console.print(Text(_caption(stress, rule), style="dim"))
+    console.print(_build_table(stress.scenarios))
+    console.print(Text(_write_caption(stress, rule), style="dim"))
 
 
 def _describe_untested(stress: FactorStress) -> str:
@@ -183,13 +183,13 @@ def _describe_untested(stress: FactorStress) -> str:
     return f"{amount} left untested, nothing to break ({figures}); --json has their figures."
 
 
-def _caption(stress: FactorStress, rule: str) -> str:
+def _write_caption(stress: FactorStress, rule: str) -> str:
     even = stress.clean.break_even_bps or 0.0
     costs = f"Nothing is left of its book at {number(even, 1)} bp a side. " if even > 0 else ""
     return f"{costs}In the direction that the search window shows, on its days only. {rule}"
 
 
-def _table(scenarios: Sequence[StressScenario]) -> Table:
+def _build_table(scenarios: Sequence[StressScenario]) -> Table:
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -205,16 +205,16 @@ def _table(scenarios: Sequence[StressScenario]) -> Table:
             group = scenario.group
             table.add_row(Text(STRESS_GROUP_TITLES.get(group, group), style="bold"))
         verdict = Text(scenario.verdict, style=STRESS_STYLES.get(scenario.verdict, ""))
-        table.add_row(Text(f"  {_name(scenario)}"), *_figures(scenario), verdict)
+        table.add_row(Text(f"  {_describe_scenario(scenario)}"), *_format_figures(scenario), verdict)
     return table
 
 
-def _name(scenario: StressScenario) -> str:
+def _describe_scenario(scenario: StressScenario) -> str:
     """Return the stress in words; a historical one with its days."""
     return f"{scenario.words}, {scenario.first} to {scenario.last}" if scenario.first else scenario.words
 
 
-def _figures(scenario: StressScenario) -> list[str]:
+def _format_figures(scenario: StressScenario) -> list[str]:
     """Return the cells of a line; a figure that the stress does not affect is empty."""
     cells = []
     for figure, digits in ((scenario.rank_ic, 4), (scenario.net_sharpe, 2)):

@@ -56,7 +56,7 @@ def similar(
         _print_mistakes(expression, facts, as_json=as_json)
         raise typer.Exit(EXIT_UNREADABLE)
     mine = parse(expression, dialect=dialect, **names)
-    rows = [_row(mine, found) for found in _nearest(mine, library, top, names)]
+    rows = [_describe_likeness(mine, likeness) for likeness in _find_nearest(mine, library, top, names)]
     if as_json:
         print_object(rows)
     else:
@@ -73,7 +73,7 @@ def _print_mistakes(expression: str, facts: Facts, *, as_json: bool) -> None:
         print_checks([WrittenFormula(expression)], [facts])
 
 
-def _nearest(mine: Expression, library: Path | None, top: int, names: ReadableNames) -> list[Likeness]:
+def _find_nearest(mine: Expression, library: Path | None, top: int, names: ReadableNames) -> list[Likeness]:
     from ....evidence.originality import Catalogue, read_published
 
     return Catalogue((read_published(), *_load_indexes(library, names))).nearest(mine, top)
@@ -89,28 +89,28 @@ def _load_indexes(library: Path | None, names: ReadableNames) -> Sequence[Invert
     if not has_record(folder):
         if library is None:
             return []
-        what = "there is no ledger in it" if folder.is_dir() else "it is not there"
-        raise typer.BadParameter(f"--library: {library}: {what}; name a workspace, or a file with one formula a line")
+        reason = "there is no ledger in it" if folder.is_dir() else "it is not there"
+        raise typer.BadParameter(f"--library: {library}: {reason}; name a workspace, or a file with one formula a line")
     return _index_workspace(folder, names)
 
 
 def _index_file(file: Path, names: ReadableNames) -> InvertedIndex:
     from ....evidence.originality import MemoryIndex, draw_formula
 
-    written = collect_formulas((), str(file))
-    read = ((each.name or each.place(), _parse_formula(each, names)) for each in written)
-    return MemoryIndex(draw_formula(name, expression, file.name) for name, expression in read)
+    formulas = collect_formulas((), str(file))
+    parsed = ((formula.name or formula.place(), _parse_formula(formula, names)) for formula in formulas)
+    return MemoryIndex(draw_formula(name, expression, file.name) for name, expression in parsed)
 
 
-def _parse_formula(written: WrittenFormula, names: ReadableNames) -> Expression:
+def _parse_formula(formula: WrittenFormula, names: ReadableNames) -> Expression:
     """Parse one formula of a file; the error names its place."""
     from ....factors import ParseError, parse
 
     try:
-        return parse(written.text, fields=names["fields"], groups=names["groups"])
+        return parse(formula.text, fields=names["fields"], groups=names["groups"])
     except ParseError as error:
         first = error.mistakes[0]
-        raise typer.BadParameter(f"--library: {written.place(first.at)}: {first.message}. {first.hint}") from None
+        raise typer.BadParameter(f"--library: {formula.place(first.at)}: {first.message}. {first.hint}") from None
 
 
 def _index_workspace(folder: Path, names: ReadableNames) -> Sequence[InvertedIndex]:
@@ -128,39 +128,39 @@ def _index_workspace(folder: Path, names: ReadableNames) -> Sequence[InvertedInd
         return KnownLibrary(folder, read, ledger.library()).shelves
 
 
-def _row(mine: Expression, found: Likeness) -> Facts:
+def _describe_likeness(mine: Expression, likeness: Likeness) -> Facts:
     """Return the row of a similar formula."""
-    known = found.known
+    match = likeness.known
     return {
-        "id": known.name,
-        "text": known.text,
-        "ratio": round(found.ratio, 4),
-        "shared": found.shared,
-        "why": "; ".join(_reasons(mine, found)),
-        "where": known.where,
+        "id": match.name,
+        "text": match.text,
+        "ratio": round(likeness.ratio, 4),
+        "shared": likeness.shared,
+        "why": "; ".join(_list_reasons(mine, likeness)),
+        "where": match.where,
     }
 
 
-def _reasons(mine: Expression, found: Likeness) -> Iterator[str]:
+def _list_reasons(mine: Expression, likeness: Likeness) -> Iterator[str]:
     """Yield in words how much is shared, and which numbers are close."""
     from ....factors.similarity import draw_outline
 
-    part, own, other = found.part, draw_outline(mine.core).size, found.known.size
+    part, own, match_size = likeness.part, draw_outline(mine.core).size, likeness.known.size
     assert part is not None
-    if mine.shown == found.known.text:
+    if mine.shown == likeness.known.text:
         yield "the same formula"
-    elif part.size == own == other:
+    elif part.size == own == match_size:
         yield "the same, but for its sign, its options, and last steps that keep the order of names"
     elif part.size == own:
-        yield f"yours stands whole in it: {own} of its {plural(other, 'node')}"
-    elif part.size == other:
-        yield f"it stands whole in yours: {other} of your {plural(own, 'node')}"
+        yield f"yours stands whole in it: {own} of its {plural(match_size, 'node')}"
+    elif part.size == match_size:
+        yield f"it stands whole in yours: {match_size} of your {plural(own, 'node')}"
     else:
-        yield f"{plural(part.size, 'node')} in common, of {own} of yours and {other} of its own"
+        yield f"{plural(part.size, 'node')} in common, of {own} of yours and {match_size} of its own"
     near = [
-        f"{any_value(there)} for {any_value(here)}"
-        for here, there in dict.fromkeys(zip(part.numbers, found.theirs, strict=True))
-        if here != there
+        f"{any_value(other_value)} for {any_value(mine_value)}"
+        for mine_value, other_value in dict.fromkeys(zip(part.numbers, likeness.theirs, strict=True))
+        if mine_value != other_value
     ]
     if near:
         yield f"numbers are near: {', '.join(near)}"
@@ -180,6 +180,6 @@ def _print_rows(mine: Expression, rows: Sequence[Facts]) -> None:
     for title in ("formula", "shares", "why"):
         table.add_column(title, overflow="fold")
     for row in rows:
-        named = Text.assemble((row["id"], "bold"), (f" ({row['where']})", "dim"), f"\n{summarise_formula(row['text'])}")
-        table.add_row(percent(row["ratio"]), named, Text(row["shared"]), Text(row["why"]))
+        cell = Text.assemble((row["id"], "bold"), (f" ({row['where']})", "dim"), f"\n{summarise_formula(row['text'])}")
+        table.add_row(percent(row["ratio"]), cell, Text(row["shared"]), Text(row["why"]))
     console.print(table)

@@ -50,22 +50,22 @@ def _open_library(workspace: Path | None, *, make: bool = False) -> Iterator[Led
 
     place = workspace or DEFAULT_WORKSPACE
     if not make and not has_record(place):
-        what = "there is no ledger in it" if place.is_dir() else "it is not there"
+        reason = "there is no ledger in it" if place.is_dir() else "it is not there"
         hint = "Name a workspace with --workspace DIR, or begin one: alphaloom run, or alphaloom library add."
-        raise WorkspaceError(f"There is no library at {place}: {what}.", field="--workspace", hint=hint)
-    with Ledger.open(place, clock=_now) as ledger:
+        raise WorkspaceError(f"There is no library at {place}: {reason}.", field="--workspace", hint=hint)
+    with Ledger.open(place, clock=_read_clock) as ledger:
         yield ledger
 
 
-def _now() -> datetime:
+def _read_clock() -> datetime:
     return datetime.now(UTC)
 
 
 def _today() -> str:
-    return _now().date().isoformat()
+    return _read_clock().date().isoformat()
 
 
-def _rules(campaign: Path | None) -> LibrarySettings:
+def _read_rules(campaign: Path | None) -> LibrarySettings:
     """Return the library rules of a campaign file, or the default ones."""
     from ....evidence import LibrarySettings
 
@@ -86,7 +86,7 @@ def list_(workspace: Workspace = None, campaign: CampaignFile = None, as_json: A
     from .table import print_conditions
 
     with _open_library(workspace) as ledger:
-        rows = [one.record() for one in list_conditions(ledger, _rules(campaign))]
+        rows = [condition.record() for condition in list_conditions(ledger, _read_rules(campaign))]
     if as_json:
         print_object({"count": len(rows), "factors": rows})
     else:
@@ -103,11 +103,11 @@ def show(
 
     with _open_library(workspace) as ledger:
         promoted = sum(row.origin == PROMOTED for row in ledger.library())
-        told = Condition.of(find_entry(ledger, factor), ledger, _rules(campaign), promoted).full()
+        facts = Condition.of(find_entry(ledger, factor), ledger, _read_rules(campaign), promoted).full()
     if as_json:
-        print_object(told)
+        print_object(facts)
     else:
-        print_condition(told)
+        print_condition(facts)
 
 
 @app.command(cls=FormulaCommand, short_help="Take in what a run accepted, or a formula, unproven.")
@@ -149,9 +149,9 @@ def add(
 
 def _print_added(admitted: AdmittedFactor, *, as_json: bool) -> None:
     entry = admitted.entry
-    told = {"id": entry.factor_id, "text": entry.canonical, "new": admitted.new}
+    facts = {"id": entry.factor_id, "text": entry.canonical, "new": admitted.new}
     if as_json:
-        print_object({**told, "status": entry.status, "proof": entry.proof})
+        print_object({**facts, "status": entry.status, "proof": entry.proof})
         return
     print_plain(f"{entry.factor_id}  {summarise_formula(entry.canonical)}")
     print_plain(f"{'added' if admitted.new else 'there already'}: {entry.status}; {entry.proof}")
@@ -185,13 +185,13 @@ def watch(
         raise typer.BadParameter("say why another reading is used: the reason is kept", param_hint="--revised")
     place = DataOptions(campaign, panel, sectors, as_of.date() if as_of else None, workspace)
     with _open_library(workspace) as ledger:
-        told = watch_library(ledger, place, revised.strip())
+        facts = watch_library(ledger, place, revised.strip())
     if as_json:
-        print_object(told)
+        print_object(facts)
     else:
         from .table import print_watch
 
-        print_watch(told)
+        print_watch(facts)
 
 
 @app.command(short_help="Retire a factor by hand.")
@@ -263,8 +263,8 @@ def export(
     from ...errors import DeskError
 
     if file.is_dir() or not file.parent.is_dir():
-        what = f"{file} is a folder" if file.is_dir() else f"there is no folder {file.parent}"
-        raise typer.BadParameter(f"{what}: name a file in a folder that is there", param_hint="FILE")
+        reason = f"{file} is a folder" if file.is_dir() else f"there is no folder {file.parent}"
+        raise typer.BadParameter(f"{reason}: name a file in a folder that is there", param_hint="FILE")
     if file.exists() and not force:
         raise DeskError(
             f"{file} is there already.",
@@ -298,10 +298,10 @@ def import_(
 
     read_library_file(file)  # first, so that a refused file creates no workspace
     with _open_library(workspace, make=True) as ledger:
-        told: dict[str, Any] = import_library(ledger, file, _today())
+        facts: dict[str, Any] = import_library(ledger, file, _today())
     if as_json:
-        print_object(told)
+        print_object(facts)
         return
-    print_plain(f"{plural(told['added'], 'factor')} added, {plural(told['known'], 'factor')} known before")
-    for name in told["on_watchlist"]:
+    print_plain(f"{plural(facts['added'], 'factor')} added, {plural(facts['known'], 'factor')} known before")
+    for name in facts["on_watchlist"]:
         print_plain(f"{name} stays on the watchlist: only new days can prove it here")

@@ -36,21 +36,23 @@ def print_conditions(rows: Sequence[Facts]) -> None:
     if not rows:
         console.print("The library and the watchlist are empty.")
         return
-    held = [row for row in rows if row["status"] != "watchlist"]
+    entries = [row for row in rows if row["status"] != "watchlist"]
     tally = [(sum(row["status"] == word for row in rows), word) for word in ("live", "decaying", "retired")]
     parts = ", ".join(f"{amount} {word}" for amount, word in tally if amount)
-    watched = plural(len(rows) - len(held), "entry", "entries")
-    strange = sum(bool(row["elsewhere"]) for row in held)
+    watched = plural(len(rows) - len(entries), "entry", "entries")
+    strange = sum(bool(row["elsewhere"]) for row in entries)
     parts += f", {count(strange)} of them judged on another market" if strange else ""
-    told = f"{plural(len(held), 'factor')} in the library{': ' if parts else ''}{parts}; {watched} on the watchlist"
-    console.print(Text(told, style="bold"))
-    console.print(_table(rows))
+    headline = (
+        f"{plural(len(entries), 'factor')} in the library{': ' if parts else ''}{parts}; {watched} on the watchlist"
+    )
+    console.print(Text(headline, style="bold"))
+    console.print(_build_table(rows))
     console.print(
         Text("RankIC in the direction held; t: Newey-West; days since: after the panel it was judged on.", "dim")
     )
 
 
-def _table(rows: Sequence[Facts]) -> Table:
+def _build_table(rows: Sequence[Facts]) -> Table:
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -65,16 +67,18 @@ def _table(rows: Sequence[Facts]) -> Table:
     table.add_column("last day", no_wrap=True)
     for row in rows:
         name = Text.assemble(
-            summarise_formula(str(row["text"])), (f"\n{_describe_direction(row)}{_origin(row)}", "dim")
+            summarise_formula(str(row["text"])), (f"\n{_describe_direction(row)}{_describe_origin(row)}", "dim")
         )
         figures = [number(row["selection_rank_ic"], 4, sign=True), number(row["rank_ic_since"], 4, sign=True)]
         figures += [number(row["t_since"], 1, sign=True), count(row["days"])]
         status = Text(str(row["status"]), STATUS_STYLES.get(str(row["status"]), ""))
-        table.add_row(short_id(row["id"]), status, name, *figures, _evidence(row), str(row["last_day"] or DASH))
+        table.add_row(
+            short_id(row["id"]), status, name, *figures, _describe_evidence(row), str(row["last_day"] or DASH)
+        )
     return table
 
 
-def _origin(row: Facts) -> str:
+def _describe_origin(row: Facts) -> str:
     """Describe what was proven, and where."""
     trial = f", trial {row['trial']}" if row["trial"] else ""
     if row["run"]:
@@ -87,7 +91,7 @@ def _describe_direction(row: Facts) -> str:
     return "held the other way round; " if row["sign"] == -1 else ""
 
 
-def _evidence(row: Facts) -> str:
+def _describe_evidence(row: Facts) -> str:
     """Return the statistic that decides on a factor's status."""
     if row["status"] == "watchlist":
         if row["e_value"] is None:
@@ -113,28 +117,28 @@ def print_condition(row: Facts) -> None:
     console = stdout_console()
     console.print(Text(str(row["text"]), style="bold"))
     grid = Table.grid(padding=(0, 2))
-    for name, value in _facts(row):
+    for name, value in _list_facts(row):
         grid.add_row(Text(name, style="dim"), Text(value))
     console.print(grid)
     if row["quarters"]:
         console.print(Text("\nquarters since, RankIC in the direction held", style="bold"))
-        console.print(_quarters(row))
+        console.print(_build_quarter_table(row))
     if row["history"]:
         console.print(Text("\nhistory", style="bold"))
-        console.print(_history(row["history"]))
+        console.print(_build_history_table(row["history"]))
 
 
-def _facts(row: Facts) -> list[tuple[str, str]]:
+def _list_facts(row: Facts) -> list[tuple[str, str]]:
     search, terms = row["search"] or {}, row["terms"] or {}
-    held = {1: "as written", -1: "the other way round"}.get(row["sign"], DASH)
+    direction = {1: "as written", -1: "the other way round"}.get(row["sign"], DASH)
     rank_ic = number(row["rank_ic_since"], 4, sign=True)
-    found = [
+    facts = [
         ("id", str(row["id"])),
         ("status", str(row["status"])),
-        ("proof", _origin(row)),
+        ("proof", _describe_origin(row)),
         ("hypothesis", str(row["hypothesis"] or DASH)),
         *((word, str(row[key])) for key, word in SUCCESSION_WORDS if row[key]),
-        ("held", held),
+        ("held", direction),
         ("scored", f"{terms['horizon_days']}-day {terms['returns']} returns" if terms else DASH),
         ("RankIC on search, as written",
          f"{number(search.get('rank_ic'), 4, sign=True)}, t {number(search.get('t'), 2, sign=True)}"),
@@ -142,12 +146,12 @@ def _facts(row: Facts) -> list[tuple[str, str]]:
         ("judged up to", str(row["judged_to"] or DASH)),
         ("RankIC since", f"{rank_ic}, t {number(row['t_since'], 2, sign=True)}, {plural(row['days'], 'day')}"),
         ("last day scored", str(row["last_day"] or DASH)),
-        ("evidence", _evidence(row)),
+        ("evidence", _describe_evidence(row)),
     ]  # fmt: skip
-    return [*found, ("not watched", str(row["lacking"]))] if row["lacking"] else found
+    return [*facts, ("not watched", str(row["lacking"]))] if row["lacking"] else facts
 
 
-def _quarters(row: Facts) -> Table:
+def _build_quarter_table(row: Facts) -> Table:
     from rich import box
     from rich.table import Table
 
@@ -157,68 +161,72 @@ def _quarters(row: Facts) -> Table:
     table.add_column("", no_wrap=True)
     for title in ("e-value", "year's mean", "p below bar", "decay e"):
         table.add_column(title, justify="right", no_wrap=True)
-    most = max(abs(each["rank_ic"] or 0.0) for each in row["quarters"]) or 1.0
-    for each in row["quarters"]:
-        decay = each["decay"]
-        figures = [_format_e_value(each["e_value"]), number(decay["rank_ic"], 4, sign=True)]
+    largest = max(abs(quarter["rank_ic"] or 0.0) for quarter in row["quarters"]) or 1.0
+    for quarter in row["quarters"]:
+        decay = quarter["decay"]
+        figures = [_format_e_value(quarter["e_value"]), number(decay["rank_ic"], 4, sign=True)]
         figures += [p_value_text(decay["p_value"]), _format_e_value(decay["e_value"])]
-        table.add_row(each["day"], number(each["rank_ic"], 4, sign=True), _bar(each["rank_ic"], most), *figures)
+        table.add_row(
+            quarter["day"], number(quarter["rank_ic"], 4, sign=True), _draw_bar(quarter["rank_ic"], largest), *figures
+        )
     return table
 
 
-def _bar(value: float | None, most: float) -> str:
+def _draw_bar(value: float | None, largest: float) -> str:
     """Draw a value to the left or right of zero."""
-    cells = round(BAR_CELLS * abs(value or 0.0) / most)
+    cells = round(BAR_CELLS * abs(value or 0.0) / largest)
     left = ("█" * cells if (value or 0.0) < 0 else "").rjust(BAR_CELLS)
     right = ("█" * cells if (value or 0.0) > 0 else "").ljust(BAR_CELLS)
     return f"{left}│{right}"
 
 
-def _history(history: Sequence[Facts]) -> Table:
+def _build_history_table(history: Sequence[Facts]) -> Table:
     from rich.table import Table
 
     table = Table.grid(padding=(0, 2))
-    for each in history:
-        table.add_row(_dim(each["day"]), str(each["status"]), f"by {each['by']}", str(each["reason"]))
+    for change in history:
+        table.add_row(_make_dim(change["day"]), str(change["status"]), f"by {change['by']}", str(change["reason"]))
     return table
 
 
-def _dim(text: object) -> Text:
+def _make_dim(text: object) -> Text:
     from rich.text import Text
 
     return Text(str(text), style="dim")
 
 
-def print_watch(told: Facts) -> None:
+def print_watch(result: Facts) -> None:
     """Print the factors after a watch of new days: their state, changes, and what could not be scored."""
     from rich.text import Text
 
-    console, rows = stdout_console(), told["factors"]
+    console, rows = stdout_console(), result["factors"]
     if not rows:
         console.print("Nothing to watch: the library has no judged factor, and the watchlist is empty.")
         return
-    seen = [row for row in rows if row["new_days"]]
-    days = f"{plural(told['new_days'], 'new day')}" if seen else "no new day"
-    console.print(Text(f"{days} for {plural(len(seen), 'factor')}; the panel ends on {told['last_day']}", style="bold"))
-    console.print(_table(rows))
+    scored = [row for row in rows if row["new_days"]]
+    days = f"{plural(result['new_days'], 'new day')}" if scored else "no new day"
+    console.print(
+        Text(f"{days} for {plural(len(scored), 'factor')}; the panel ends on {result['last_day']}", style="bold")
+    )
+    console.print(_build_table(rows))
     for row in rows:
-        for each in row["changes"]:
-            line = f"{short_id(row['id'])}: {each['status']} since {each['day']}: {each['reason']}"
-            console.print(Text(line, STATUS_STYLES.get(str(each["status"]), "")), soft_wrap=True)
+        for change in row["changes"]:
+            line = f"{short_id(row['id'])}: {change['status']} since {change['day']}: {change['reason']}"
+            console.print(Text(line, STATUS_STYLES.get(str(change["status"]), "")), soft_wrap=True)
         if row["lacking"]:
             console.print(Text(f"{short_id(row['id'])}: not scored: {row['lacking']}", "yellow"), soft_wrap=True)
         if row["left_out"] and row["new_days"]:
-            said = (
+            remark = (
                 f"{row['left_out']}: if who is left was chosen knowing these days, a list of survivors too, "
                 "they prove nothing"
             )
-            console.print(Text(f"{short_id(row['id'])}: {said}", "yellow"), soft_wrap=True)
+            console.print(Text(f"{short_id(row['id'])}: {remark}", "yellow"), soft_wrap=True)
         if row["unlike_days"]:
-            said = (
+            remark = (
                 f"the panel tells other values of {plural(row['unlike_days'], 'day')} that were seen; "
                 "what was seen stays"
             )
-            console.print(Text(f"{short_id(row['id'])}: {said}", "yellow"), soft_wrap=True)
+            console.print(Text(f"{short_id(row['id'])}: {remark}", "yellow"), soft_wrap=True)
     if any(row["status"] == "decaying" for row in rows):
-        said = "The next campaign on this workspace is told what decays, and may propose a successor."
-        console.print(Text(said, "dim"), soft_wrap=True)
+        remark = "The next campaign on this workspace is told what decays, and may propose a successor."
+        console.print(Text(remark, "dim"), soft_wrap=True)

@@ -17,15 +17,15 @@ def watch_library(ledger: Ledger, place: DataOptions, revised: str) -> dict[str,
     """Watch the library on a panel; return each factor's condition, the number of new days, and the changes."""
     settings = settings_at(place)
     panel, dataset = settings.market.open(settings.seed)
-    with LazySandbox(settings.sandbox) as jail:
-        looks = LibraryWatch(ledger, panel, dataset, settings.evidence, jail).run(revised)
-    now = {entry.factor_id: entry for entry in list_entries(ledger)}
-    promoted = sum(entry.origin == PROMOTED for entry in now.values())
+    with LazySandbox(settings.sandbox) as sandbox:
+        readings = LibraryWatch(ledger, panel, dataset, settings.evidence, sandbox).run(revised)
+    entries = {entry.factor_id: entry for entry in list_entries(ledger)}
+    promoted = sum(entry.origin == PROMOTED for entry in entries.values())
     rows = []
-    for look in looks:
-        entry = now[look.entry.factor_id]
-        told = Condition.of(entry, ledger, settings.evidence.library, promoted).record()
-        rows.append({**told, **_describe_sight(look), "lacking": look.lacking or None})
+    for reading in readings:
+        entry = entries[reading.entry.factor_id]
+        condition = Condition.of(entry, ledger, settings.evidence.library, promoted).record()
+        rows.append({**condition, **_describe_reading(reading), "lacking": reading.lacking or None})
     return {
         "panel": panel.digest,
         "first_day": str(panel.dates[0]),
@@ -36,11 +36,11 @@ def watch_library(ledger: Ledger, place: DataOptions, revised: str) -> dict[str,
     }
 
 
-def _describe_sight(look: FactorReading) -> dict[str, Any]:
+def _describe_reading(reading: FactorReading) -> dict[str, Any]:
     changes = [
-        {"day": each.day, "status": each.status, "by": each.by, "reason": each.reason}
-        for each in look.changes
-        if each.key != "watched"
+        {"day": change.day, "status": change.status, "by": change.by, "reason": change.reason}
+        for change in reading.changes
+        if change.key != "watched"
     ]
-    days = {"new_days": len(look.new), "unlike_days": len(look.unlike)}
-    return {**days, "changes": changes, "left_out": None if look.lacking else look.left_out or None}
+    days = {"new_days": len(reading.new), "unlike_days": len(reading.unlike)}
+    return {**days, "changes": changes, "left_out": None if reading.lacking else reading.left_out or None}

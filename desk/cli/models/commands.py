@@ -99,17 +99,18 @@ def plan(
     """
     from ....serving import Request, find_device, find_model, make_plan
 
-    where = find_device(gpu, _memory(gpu, memory_gb))
+    device = find_device(gpu, _find_memory(gpu, memory_gb))
     request = Request(
         find_model(model), context, concurrency, gpus, dtype.value, kv_dtype.value, speculate.value,
         find_model(draft, "--draft") if draft else None, acceptance, prompt_tokens, reply_tokens, utilization,
     )  # fmt: skip
-    planned = make_plan(request, where)
+    planned = make_plan(request, device)
     if out:
         _write_plan(planned, out)
     if as_json:
         print_object(
-            planned.model_dump(mode="json") | {"command": _command(planned, None), "file": str(out) if out else None}
+            planned.model_dump(mode="json")
+            | {"command": _format_command(planned, None), "file": str(out) if out else None}
         )
         return
     _print_plan(planned, request)
@@ -160,12 +161,12 @@ def serve(
     planned = read_plan(file)
     if dry_run:
         variables = [f"{name}={value}" for name, value in planned.environment.items()]
-        print_plain(" ".join((*variables, _command(planned, vllm, host=host, port=port))))
+        print_plain(" ".join((*variables, _format_command(planned, vllm, host=host, port=port))))
         return
     from ....serving import PortTaken, ServerLaunch, supervise
 
-    command = [*_starter(vllm), *_arguments(planned, host=host, port=port)]
-    place = log or _fresh_log()
+    command = [*_find_starter(vllm), *_list_arguments(planned, host=host, port=port)]
+    place = log or _make_log()
     say = stderr_console().out
     environment = dict(os.environ) | planned.environment
     try:
@@ -178,10 +179,10 @@ def serve(
     raise InterruptionReported
 
 
-def _memory(gpu: str, said: float | None) -> float | None:
+def _find_memory(gpu: str, given: float | None) -> float | None:
     """Return the memory of a CPU: the given one, or this machine's."""
-    if said is not None or gpu.lower() != "cpu":
-        return said
+    if given is not None or gpu.lower() != "cpu":
+        return given
     from ..machine import memory_gb
 
     return memory_gb()
@@ -193,20 +194,20 @@ def _write_plan(planned: ServingPlan, out: Path) -> None:
     out.write_text(dump_plan(planned), encoding="utf-8")
 
 
-def _arguments(planned: ServingPlan, **more: Any) -> list[str]:
+def _list_arguments(planned: ServingPlan, **more: Any) -> list[str]:
     from ....serving import build_arguments
 
     return build_arguments(planned, **more)
 
 
-def _command(planned: ServingPlan, vllm: str | None, **more: Any) -> str:
+def _format_command(planned: ServingPlan, vllm: str | None, **more: Any) -> str:
     import shlex
 
     start = shlex.split(vllm) if vllm else ["python", "-m", "vllm.entrypoints.openai.api_server"]
-    return shlex.join([*start, *_arguments(planned, **more)])
+    return shlex.join([*start, *_list_arguments(planned, **more)])
 
 
-def _starter(vllm: str | None) -> list[str]:
+def _find_starter(vllm: str | None) -> list[str]:
     """Return the command that starts vLLM, or refuse if it is not installed."""
     import shlex
     import sys
@@ -225,7 +226,7 @@ def _starter(vllm: str | None) -> list[str]:
     return [sys.executable, "-m", "vllm.entrypoints.openai.api_server"]
 
 
-def _fresh_log() -> Path:
+def _make_log() -> Path:
     import os
     import tempfile
 
@@ -239,8 +240,8 @@ def _print_plan(planned: ServingPlan, request: Request) -> None:
     from rich.text import Text
 
     console, place = stdout_console(), planned.device
-    many = f"{place.count} x {place.title}" if place.count > 1 else place.title
-    console.print(Text(f"{planned.model.name} on {many}, {request.length:,} tokens of context", style="bold"))
+    devices = f"{place.count} x {place.title}" if place.count > 1 else place.title
+    console.print(Text(f"{planned.model.name} on {devices}, {request.length:,} tokens of context", style="bold"))
     console.print(Text(f"Why: {planned.why}.{f' {planned.model.note}' if planned.model.note else ''}"))
     table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
     table.add_column(no_wrap=True)
@@ -253,18 +254,18 @@ def _print_plan(planned: ServingPlan, request: Request) -> None:
     console.print(Text("Assumed: " + "; ".join(planned.assumptions) + "."))
     if place.copies > 1:
         console.print(Text(f"{place.copies} such launches stand side by side on the GPUs that there are."))
-    console.print(Text(_weights(planned)))
+    console.print(Text(_describe_weights(planned)))
     console.print(Text("Command:"))
-    print_plain(_command(planned, None))
+    print_plain(_format_command(planned, None))
 
 
-def _weights(planned: ServingPlan) -> str:
+def _describe_weights(planned: ServingPlan) -> str:
     """Describe where the weights must be before the server starts."""
     sources = [str(planned.flags["model"]), *([planned.model.draft] if planned.model.draft else [])]
-    named = [f"hf download {source}" for source in sources if not source.startswith("/")]
-    if not named:
+    commands = [f"hf download {source}" for source in sources if not source.startswith("/")]
+    if not commands:
         return f"Weights: nothing is fetched, they must lie in {' and '.join(sources)}."
     return (
         "Weights: nothing is fetched (HF_HUB_OFFLINE=1), they must lie on the machine that serves already "
-        f"({'; '.join(named)}); or set that variable to '0' in the plan."
+        f"({'; '.join(commands)}); or set that variable to '0' in the plan."
     )

@@ -79,18 +79,18 @@ def _resolve_endpoint(endpoint: str, server: str) -> tuple[ServingPlan | None, s
     if re.match(r"https?://", endpoint):
         if server != DEFAULT_SERVER:
             raise typer.BadParameter("is for a plan; the address is named already", param_hint="--server")
-        return None, _url(endpoint, "PLAN|URL")
+        return None, _parse_url(endpoint, "PLAN|URL")
     if "://" in endpoint:
         raise typer.BadParameter(f"{endpoint!r} is no http:// or https:// address", param_hint="PLAN|URL")
-    return read_plan(Path(endpoint)), _url(server, "--server")
+    return read_plan(Path(endpoint)), _parse_url(server, "--server")
 
 
-def _url(text: str, option: str) -> str:
+def _parse_url(text: str, option: str) -> str:
     """Return an address without a password, a query or a path other than /v1."""
-    found = re.fullmatch(r"(https?://[A-Za-z0-9.:\[\]_-]+?)(/v1)?/?", text.strip())
-    if found is None:
+    match = re.fullmatch(r"(https?://[A-Za-z0-9.:\[\]_-]+?)(/v1)?/?", text.strip())
+    if match is None:
         raise typer.BadParameter("must be such as http://127.0.0.1:8000, and nothing more", param_hint=option)
-    return found[1]
+    return match[1]
 
 
 def _run(
@@ -110,13 +110,13 @@ def _run(
 
     fairness = settings.build_fairness(plan)
     tokens = Tokens.open(auth, clock=lambda: datetime.now(UTC))
-    told = stderr_console().out
-    for name in _unnamed_tenants(auth, settings):
-        told(f"No live token of {auth} has the tenant {name}, which the file of tenants names.")
+    report = stderr_console().out
+    for name in _find_unnamed_tenants(auth, settings):
+        report(f"No live token of {auth} has the tenant {name}, which the file of tenants names.")
     host, port, grace = door
-    with open_listener(host, port, "--listen") as there, quiet_signals() as came:
-        host, port = there.getsockname()[:2]
-        told(
+    with open_listener(host, port, "--listen") as listener, quiet_signals() as signals:
+        host, port = listener.getsockname()[:2]
+        report(
             f"http://{format_host(host)}:{port}/v1 passes calls on to {behind[0]}: {fairness.places} places, "
             f"a token out counts {fairness.output_weight / fairness.input_weight:g} times one in. Ctrl-C ends it."
         )
@@ -130,16 +130,16 @@ def _run(
             _make_operator_check(tokens),
         )
         terms = ServerTerms(grace, settings.connections, DESCRIPTORS_PER_CONNECTION, gateway.end)
-        serve_until_signal(build_application(gateway), there, terms, lambda: bool(came))
-    told("Ended.")
+        serve_until_signal(build_application(gateway), listener, terms, lambda: bool(signals))
+    report("Ended.")
 
 
-def _unnamed_tenants(auth: Path, settings: GatewaySettings) -> list[str]:
+def _find_unnamed_tenants(auth: Path, settings: GatewaySettings) -> list[str]:
     """Return the tenants in the settings that no token names, probably misspelt."""
     from ....mcp_servers.access import list_tokens
 
-    named = {entry.tenant or entry.id for entry in list_tokens(auth) if entry.revoked is None}
-    return sorted(settings.tenants.keys() - named)
+    tenants = {entry.tenant or entry.id for entry in list_tokens(auth) if entry.revoked is None}
+    return sorted(settings.tenants.keys() - tenants)
 
 
 def _make_tenant_lookup(tokens: Tokens) -> Callable[[str], str]:

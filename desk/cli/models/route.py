@@ -73,12 +73,12 @@ def route(
     """
     if (prompt is None) == (file is None):
         raise typer.BadParameter("give one prompt, - to read standard input, or --file with many", param_hint="PROMPT")
-    decider = _decider(router)
+    decider = _make_decider(router)
     if not decider.config.models:
         stderr_console().print(
             "No model is set up here: no router.yaml, no key, no server on this machine; the tier is told all the same."
         )
-    lines = [_PromptLine(_text(str(prompt)), role)] if file is None else list(_lines(file, role))
+    lines = [_PromptLine(_read_prompt(str(prompt)), role)] if file is None else list(_read_lines(file, role))
     for doubt in find_unknown_words(decider.config, {line.role for line in lines}):
         stderr_console().print(doubt, soft_wrap=True, markup=False)
     if file is not None:
@@ -117,7 +117,7 @@ def _print_weak_intents(decider: Decider) -> None:
             )
 
 
-def _decider(path: Path | None) -> Decider:
+def _make_decider(path: Path | None) -> Decider:
     import os
 
     from pydantic import Field
@@ -134,16 +134,16 @@ def _decider(path: Path | None) -> Decider:
 
     place = path or (ROUTER_FILE if ROUTER_FILE.is_file() else None)
     if place is not None:
-        named = read_models(place)
-        if named.of_campaign:
+        router_models = read_models(place)
+        if router_models.of_campaign:
             stderr_console().print(f"{place} is a campaign file: its section models decides.", soft_wrap=True)
-        return Decider(named.config)
+        return Decider(router_models.config)
     return Decider(Found(models=find_models(os.environ)))
 
 
-def _text(prompt: str) -> str:
+def _read_prompt(prompt: str) -> str:
     if prompt == "-":
-        prompt = _standard_input()
+        prompt = _read_standard_input()
     if not prompt.strip():
         raise typer.BadParameter("is empty", param_hint="PROMPT")
     if len(prompt) > MAX_PROMPT_CHARS:
@@ -151,7 +151,7 @@ def _text(prompt: str) -> str:
     return prompt
 
 
-def _standard_input() -> str:
+def _read_standard_input() -> str:
     try:
         text = sys.stdin.read(MAX_PROMPT_CHARS + 1)
         text.encode()  # fails if the locale has read invalid bytes as surrogates
@@ -162,7 +162,7 @@ def _standard_input() -> str:
     return text
 
 
-def _lines(path: Path, role: str | None) -> Iterator[_PromptLine]:
+def _read_lines(path: Path, role: str | None) -> Iterator[_PromptLine]:
     """Yield the prompts of a file; an invalid line is refused with its number before any is answered."""
     from ....ledger.files import read_given_text
     from ...errors import DeskError
@@ -170,23 +170,23 @@ def _lines(path: Path, role: str | None) -> Iterator[_PromptLine]:
     try:
         text = read_given_text(path)
     except (OSError, UnicodeDecodeError) as error:
-        said = getattr(error, "strerror", None) or "it is no UTF-8 text"
-        raise DeskError(f"cannot read {path}: {said}", field="--file", got=str(path), code="prompts") from None
-    found = []
+        reason = getattr(error, "strerror", None) or "it is no UTF-8 text"
+        raise DeskError(f"cannot read {path}: {reason}", field="--file", got=str(path), code="prompts") from None
+    prompts = []
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip():
-            found.append(_line(line, number, role))
-    if not found:
+            prompts.append(_parse_line(line, number, role))
+    if not prompts:
         raise DeskError(f"{path} holds no prompt", field="--file", got=str(path), allowed=LINE_EXAMPLE, code="prompts")
-    yield from found
+    yield from prompts
 
 
-def _line(line: str, number: int, role: str | None) -> _PromptLine:
+def _parse_line(line: str, number: int, role: str | None) -> _PromptLine:
     from ...errors import DeskError
 
     try:
-        told = json.loads(line)
-        prompt, own = told["prompt"], told.get("role")
+        record = json.loads(line)
+        prompt, own = record["prompt"], record.get("role")
         if not isinstance(prompt, str) or not prompt.strip() or not isinstance(own, str | None):
             raise TypeError
     except (ValueError, TypeError, KeyError, AttributeError):
@@ -194,7 +194,7 @@ def _line(line: str, number: int, role: str | None) -> _PromptLine:
             f"line {number} holds no prompt", field=f"line {number}", got=line[:100],
             allowed=LINE_EXAMPLE, hint="One JSON object a line.", code="prompts",
         ) from None  # fmt: skip
-    if misspelt := _find_misspelt_key(told):
+    if misspelt := _find_misspelt_key(record):
         raise DeskError(
             f"line {number} has the key {misspelt[0]!r}; did you mean {misspelt[1]}?", field=f"line {number}",
             got=misspelt[0], allowed=LINE_EXAMPLE,
@@ -210,10 +210,10 @@ def _line(line: str, number: int, role: str | None) -> _PromptLine:
     return _PromptLine(prompt, own or role)
 
 
-def _find_misspelt_key(told: Mapping[str, Any]) -> tuple[str, str] | None:
+def _find_misspelt_key(record: Mapping[str, Any]) -> tuple[str, str] | None:
     """Return a key close to one of ours, and that one; other keys are the user's own labels."""
-    for key in told.keys() - LINE_KEYS:
-        if close := difflib.get_close_matches(key[:MAX_KEY_CHARS].lower(), LINE_KEYS - told.keys(), n=1):
+    for key in record.keys() - LINE_KEYS:
+        if close := difflib.get_close_matches(key[:MAX_KEY_CHARS].lower(), LINE_KEYS - record.keys(), n=1):
             return key[:MAX_KEY_CHARS], close[0]
     return None
 
@@ -231,11 +231,13 @@ def _print(decision: RoutingDecision, config: RouterConfig) -> None:
         "model",
         f"{decision.model}{_describe_missing_key(config, decision.model)}" if decision.model else "none is set up",
     )
-    grid.add_row("cost", _dollars(decision.cost_usd))
+    grid.add_row("cost", _format_dollars(decision.cost_usd))
     grid.add_row("because", decision.reason)
-    for each in decision.alternatives:
-        told = f"{each.model} ({each.tier}, {_dollars(each.cost_usd)}): {each.reason}"
-        grid.add_row("or", told + _describe_missing_key(config, each.model))
+    for alternative in decision.alternatives:
+        text = (
+            f"{alternative.model} ({alternative.tier}, {_format_dollars(alternative.cost_usd)}): {alternative.reason}"
+        )
+        grid.add_row("or", text + _describe_missing_key(config, alternative.model))
     stdout_console().print(grid)
 
 
@@ -252,5 +254,5 @@ def _describe_missing_key(config: RouterConfig, name: str) -> str:
     return f" (its key {key} is not set)" if key and not os.environ.get(key, "").strip() else ""
 
 
-def _dollars(cost: float | None) -> str:
+def _format_dollars(cost: float | None) -> str:
     return "price not known" if cost is None else f"{cost:.6f} USD"

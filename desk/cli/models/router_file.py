@@ -43,23 +43,23 @@ def read_models(path: Path) -> NamedModels:
     return NamedModels(read_settings(path, RouterConfig).beside(path.parent), of_campaign=False)
 
 
-def _is_campaign(held: Any) -> bool:
+def _is_campaign(content: Any) -> bool:
     """Return whether a file is a campaign file, even one with mistakes.
 
     The signs are the place of its models, or sections that no router.yaml has.
     """
-    if not isinstance(held, Mapping):
+    if not isinstance(content, Mapping):
         return False
-    models = held.get("models")
-    named = models if isinstance(models, Mapping) else {}
-    if any(isinstance(each, Mapping) and isinstance(each.get("model"), str) for each in named.values()):
+    models = content.get("models")
+    entries = models if isinstance(models, Mapping) else {}
+    if any(isinstance(entry, Mapping) and isinstance(entry.get("model"), str) for entry in entries.values()):
         return False
-    if isinstance(named.get("models"), Mapping):
+    if isinstance(entries.get("models"), Mapping):
         return True
     from ....campaign import Settings
     from ....router import RouterConfig
 
-    return bool(held.keys() & (Settings.model_fields.keys() - RouterConfig.model_fields.keys()))
+    return bool(content.keys() & (Settings.model_fields.keys() - RouterConfig.model_fields.keys()))
 
 
 def find_unknown_words(config: RouterConfig, roles: Collection[str | None] = ()) -> Iterator[str]:
@@ -70,14 +70,14 @@ def find_unknown_words(config: RouterConfig, roles: Collection[str | None] = ())
     intents = [*config.routing.own_intents, *INTENTS]
     for name in config.routing.intents:
         if name not in {*intents, *CALL_INTENTS}:
-            told = _describe_unknown(f"routing.intents: no such intent is known: {name}", name, intents)
-            yield f"{told}. It counts only where a program declares it."
-    known = list(dict.fromkeys((*config.routing.roles, *config.roles, *ROLE_INTENTS)))
-    for role in sorted({each for each in roles if each}):
-        if role not in {*known, *intents}:
-            yield f"{_describe_unknown(f'no such role is known: {role}', role, known)}. The text alone decides."
+            sentence = _describe_unknown(f"routing.intents: no such intent is known: {name}", name, intents)
+            yield f"{sentence}. It counts only where a program declares it."
+    names = list(dict.fromkeys((*config.routing.roles, *config.roles, *ROLE_INTENTS)))
+    for role in sorted({role for role in roles if role}):
+        if role not in {*names, *intents}:
+            yield f"{_describe_unknown(f'no such role is known: {role}', role, names)}. The text alone decides."
 
 
-def _describe_unknown(told: str, name: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(name, known, 1)
-    return f"{told}{f' (did you mean {near[0]}?)' if near else ''}; known: {', '.join(known)}"
+def _describe_unknown(sentence: str, name: str, names: list[str]) -> str:
+    near = difflib.get_close_matches(name, names, 1)
+    return f"{sentence}{f' (did you mean {near[0]}?)' if near else ''}; known: {', '.join(names)}"

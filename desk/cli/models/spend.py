@@ -44,8 +44,8 @@ class _SpendRecords:
     def config(self, run: str) -> RouterConfig | None:
         """Return the models that a run began with; None if it was not a campaign."""
         if run not in self._configs:
-            kept = (self.ledger.run(run).config.get("settings") or {}).get("models")
-            self._configs[run] = _read(kept) if kept else None
+            recorded = (self.ledger.run(run).config.get("settings") or {}).get("models")
+            self._configs[run] = _parse_config(recorded) if recorded else None
         return self._configs[run]
 
     def decision(self, call: ModelCall) -> dict[str, Any] | None:
@@ -53,7 +53,7 @@ class _SpendRecords:
         from ....router.calls import ROUTE_EVENT
 
         if call.run not in self._decisions:
-            self._decisions[call.run] = {each.key: each.body for each in self.ledger.events(call.run, ROUTE_EVENT)}
+            self._decisions[call.run] = {event.key: event.body for event in self.ledger.events(call.run, ROUTE_EVENT)}
         return self._decisions[call.run].get(call.key)
 
 
@@ -80,11 +80,11 @@ def spend(
     from ....ledger import Ledger
 
     with Ledger.open(place, clock=lambda: datetime.now(UTC)) as ledger:
-        found = statement(ledger, name if run is not None else None, day.date().isoformat() if day else "", tenant)
+        report = statement(ledger, name if run is not None else None, day.date().isoformat() if day else "", tenant)
     if as_json:
-        print_object(found)
+        print_object(report)
     else:
-        _print(found)
+        _print(report)
 
 
 def statement(ledger: Ledger, name: str | None, day: str, tenant: str | None) -> dict[str, Any]:
@@ -94,35 +94,35 @@ def statement(ledger: Ledger, name: str | None, day: str, tenant: str | None) ->
         calls = [call for call in ledger.holds.calls(day, tenant) if run is None or call.run == run]
     else:
         calls = ledger.calls(str(run))
-    books = _SpendRecords(ledger, calls, day)
-    accepted = _count_accepted(books)
-    whole = _bill(calls)
+    records = _SpendRecords(ledger, calls, day)
+    accepted = _count_accepted(records)
+    total = _sum_bill(calls)
     return {
-        "run": run, "day": day or None, "tenant": tenant, **whole,
+        "run": run, "day": day or None, "tenant": tenant, **total,
         "paid_usd": math.fsum(call.cost_usd for call in calls if call.attempts),
         "reused": sum(not call.attempts for call in calls),
-        **{f"by_{part}": _bill_by(calls, part) for part in PARTS},
+        **{f"by_{part}": _list_bills(calls, part) for part in PARTS},
         "accepted": accepted,
-        "per_accepted": {name: value / accepted for name, value in whole.items()} if accepted else None,
-        "escalations": _escalations(books), "always": {tier: _price_at_tier(books, tier) for tier in TIERS},
+        "per_accepted": {name: value / accepted for name, value in total.items()} if accepted else None,
+        "escalations": _count_escalations(records), "always": {tier: _price_at_tier(records, tier) for tier in TIERS},
         "held": _sum_reserved(ledger, run, tenant), "killed": _sum_killed(ledger, run, day, tenant),
     }  # fmt: skip
 
 
-def _bill(calls: Iterable[ModelCall]) -> dict[str, Any]:
+def _sum_bill(calls: Iterable[ModelCall]) -> dict[str, Any]:
     from ....router import sum_calls
 
     return asdict(sum_calls(calls))
 
 
-def _bill_by(calls: list[ModelCall], part: str) -> dict[str, dict[str, Any]]:
+def _list_bills(calls: list[ModelCall], part: str) -> dict[str, dict[str, Any]]:
     """Return one bill for each value of `part`, the most expensive first."""
     words = sorted({str(getattr(call, part)) for call in calls})
-    bills = {word: _bill(call for call in calls if getattr(call, part) == word) for word in words}
-    return dict(sorted(bills.items(), key=lambda each: (-each[1]["usd"], each[0])))
+    bills = {word: _sum_bill(call for call in calls if getattr(call, part) == word) for word in words}
+    return dict(sorted(bills.items(), key=lambda pair: (-pair[1]["usd"], pair[0])))
 
 
-def _count_accepted(books: _SpendRecords) -> int:
+def _count_accepted(records: _SpendRecords) -> int:
     """Return the number of factors that the runs accepted.
 
     For a day it counts those accepted on that day; for a tenant, those of all runs with its calls.
@@ -130,28 +130,28 @@ def _count_accepted(books: _SpendRecords) -> int:
     from ....evaluation import Reviews
     from ....ledger import utc_day
 
-    found = 0
-    for run in books.runs:
-        reviews = Reviews.of(books.ledger, run)
-        for entry in books.ledger.verdict_entries(run.id):
-            found += reviews.word(entry.record) == "accepted" and books.day in ("", utc_day(entry.at))
-    return found
+    accepted = 0
+    for run in records.runs:
+        reviews = Reviews.of(records.ledger, run)
+        for entry in records.ledger.verdict_entries(run.id):
+            accepted += reviews.word(entry.record) == "accepted" and records.day in ("", utc_day(entry.at))
+    return accepted
 
 
-def _escalations(books: _SpendRecords) -> dict[str, int]:
+def _count_escalations(records: _SpendRecords) -> dict[str, int]:
     """Count the calls that escalated by their prompt, those that did so after a local failure, and the unknown."""
-    told = {"by_prompt": 0, "by_failure": 0, "unknown": 0}
-    for call in books.calls:
-        decision = books.decision(call)
+    counts = {"by_prompt": 0, "by_failure": 0, "unknown": 0}
+    for call in records.calls:
+        decision = records.decision(call)
         if decision is None:
-            told["unknown"] += 1
-        elif not _has_local_tier(books.config(call.run)):
+            counts["unknown"] += 1
+        elif not _has_local_tier(records.config(call.run)):
             continue
         elif decision["tier"] == "frontier":
-            told["by_prompt"] += not _is_tier_fixed(books.config(call.run), decision)
+            counts["by_prompt"] += not _is_tier_fixed(records.config(call.run), decision)
         else:
-            told["by_failure"] += call.tier == "frontier"
-    return told
+            counts["by_failure"] += call.tier == "frontier"
+    return counts
 
 
 def _has_local_tier(config: RouterConfig | None) -> bool:
@@ -167,22 +167,22 @@ def _is_tier_fixed(config: RouterConfig | None, decision: dict[str, Any]) -> boo
     return any(choice not in (None, "auto") for choice in choices)
 
 
-def _price_at_tier(books: _SpendRecords, tier: Tier) -> dict[str, Any]:
+def _price_at_tier(records: _SpendRecords, tier: Tier) -> dict[str, Any]:
     """Return the cost of all tokens at the first model of one tier, or why it is unknown."""
     prices: dict[str, tuple[float, float] | str] = {}
-    for call in books.calls:
+    for call in records.calls:
         if call.run not in prices:
-            prices[call.run] = _price(books.config(call.run), tier, call.run)
-    why = next((each for each in prices.values() if isinstance(each, str)), "" if prices else "no call is recorded")
+            prices[call.run] = _find_price(records.config(call.run), tier, call.run)
+    why = next((entry for entry in prices.values() if isinstance(entry, str)), "" if prices else "no call is recorded")
     usd = math.fsum(
         call.tokens_in * price[0] + call.tokens_out * price[1]
-        for call in books.calls
+        for call in records.calls
         if not isinstance(price := prices[call.run], str)
     )
     return {"usd": None if why else usd, "why": why, "estimate": True}
 
 
-def _price(config: RouterConfig | None, tier: Tier, run: str) -> tuple[float, float] | str:
+def _find_price(config: RouterConfig | None, tier: Tier, run: str) -> tuple[float, float] | str:
     """Return the prices of a token in and out at the first model of a tier, or why they are unknown."""
     from ....router.calls import find_price
 
@@ -199,67 +199,72 @@ def _sum_reserved(ledger: Ledger, run: str | None, tenant: str | None) -> dict[s
     from ....ledger import PICO
 
     ledger.holds.lapse()
-    held = [
-        each for each in ledger.holds.open() if run in (None, each.run) and (tenant is None or each.tenant == tenant)
+    reservations = [
+        reservation
+        for reservation in ledger.holds.open()
+        if run in (None, reservation.run) and (tenant is None or reservation.tenant == tenant)
     ]
-    return {"calls": len(held), "usd": sum(each.picos for each in held) / PICO}
+    return {"calls": len(reservations), "usd": sum(reservation.picos for reservation in reservations) / PICO}
 
 
 def _sum_killed(ledger: Ledger, run: str | None, day: str, tenant: str | None) -> dict[str, Any]:
     """Return the largest cost of calls whose process was killed; their result is unknown, and the caps count them."""
     from ....ledger import PICO
 
-    taken = ledger.holds.killed(run, day, tenant)
-    return {"calls": taken.calls, "usd": taken.picos / PICO}
+    reserved = ledger.holds.killed(run, day, tenant)
+    return {"calls": reserved.calls, "usd": reserved.picos / PICO}
 
 
-def _read(kept: dict[str, Any]) -> RouterConfig | None:
+def _parse_config(recorded: dict[str, Any]) -> RouterConfig | None:
     """Parse the models that a run recorded; None for settings of a version that is no longer read."""
     from pydantic import ValidationError
 
     from ....router import RouterConfig
 
     try:
-        return RouterConfig.model_validate(kept)
+        return RouterConfig.model_validate(recorded)
     except ValidationError:
         return None
 
 
-def _print(found: dict[str, Any]) -> None:
+def _print(report: dict[str, Any]) -> None:
     from rich.table import Table
     from rich.text import Text
 
     console = stdout_console()
-    of = [found["run"], found["day"] and f"{found['day']} (UTC)", found["tenant"] and f"tenant {found['tenant']}"]
-    console.print(Text(", ".join(each for each in of if each), style="bold"))
+    of = [report["run"], report["day"] and f"{report['day']} (UTC)", report["tenant"] and f"tenant {report['tenant']}"]
+    console.print(Text(", ".join(part_name for part_name in of if part_name), style="bold"))
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
-    for label, said in _lines(found):
-        grid.add_row(f"  {label}", Text(said))
+    for label, text in _lines(report):
+        grid.add_row(f"  {label}", Text(text))
     console.print(grid)
-    if not found["calls"]:
+    if not report["calls"]:
         stderr_console().print("No call is recorded there.")
         return
     table = Table(box=None, padding=(0, 2, 0, 0))
     for heading in ("by", "", "calls", "tokens in", "tokens out", "cost"):
         table.add_column(heading, justify="left" if heading in ("by", "") else "right", no_wrap=heading != "")
     for part in PARTS:
-        for word, bill in found[f"by_{part}"].items():
+        for word, bill in report[f"by_{part}"].items():
             figures = (count(bill["calls"]), count(bill["tokens_in"]), count(bill["tokens_out"]), money(bill["usd"]))
             table.add_row(part, Text(word or DASH), *figures)
     console.print(table)
 
 
-def _lines(found: dict[str, Any]) -> list[tuple[str, str]]:
-    up, each, held = found["escalations"], found["per_accepted"], found["held"]
-    tokens = f"{count(found['tokens_in'])} tokens in, {count(found['tokens_out'])} out"
-    reused = f", {plural(found['reused'], 'reply', 'replies')} reused" if found["reused"] else ""
+def _lines(report: dict[str, Any]) -> list[tuple[str, str]]:
+    up, per_accepted, reserved = report["escalations"], report["per_accepted"], report["held"]
+    tokens = f"{count(report['tokens_in'])} tokens in, {count(report['tokens_out'])} out"
+    reused = f", {plural(report['reused'], 'reply', 'replies')} reused" if report["reused"] else ""
     lines = [
-        ("spend", f"{plural(found['calls'], 'model call')}, {tokens}, {money(found['usd'])}"),
-        ("paid", f"{money(found['paid_usd'])}{reused}"),
-        ("accepted", plural(found["accepted"], "factor")),
-        ("for each accepted", f"{money(each['usd'])}, {each['calls']:,.1f} calls" if each else DASH),
+        ("spend", f"{plural(report['calls'], 'model call')}, {tokens}, {money(report['usd'])}"),
+        ("paid", f"{money(report['paid_usd'])}{reused}"),
+        ("accepted", plural(report["accepted"], "factor")),
+        (
+            "for each accepted",
+            f"{money(per_accepted['usd'])}, {per_accepted['calls']:,.1f} calls" if per_accepted else DASH,
+        ),
         (
             "went up",
             f"{count(up['by_prompt'])} by the prompt, {count(up['by_failure'])} since the local tier had failed",
@@ -267,12 +272,12 @@ def _lines(found: dict[str, Any]) -> list[tuple[str, str]]:
     ]
     lines += [("not known why", plural(up["unknown"], "call"))] if up["unknown"] else []
     for tier in TIERS:
-        always = found["always"][tier]
-        told = f"{DASH}: {always['why']}" if always["why"] else f"{money(always['usd'])} (an estimate: the same tokens)"
-        lines.append((f"always {tier}", told))
-    lines.append(("under way", f"{plural(held['calls'], 'call')}, at most {money(held['usd'])}"))
-    killed = found["killed"]
+        always = report["always"][tier]
+        text = f"{DASH}: {always['why']}" if always["why"] else f"{money(always['usd'])} (an estimate: the same tokens)"
+        lines.append((f"always {tier}", text))
+    lines.append(("under way", f"{plural(reserved['calls'], 'call')}, at most {money(reserved['usd'])}"))
+    killed = report["killed"]
     if killed["calls"]:
-        told = f"{plural(killed['calls'], 'call')}, at most {money(killed['usd'])} more: counted under the caps"
-        lines.append(("killed under way", told))
+        text = f"{plural(killed['calls'], 'call')}, at most {money(killed['usd'])} more: counted under the caps"
+        lines.append(("killed under way", text))
     return lines

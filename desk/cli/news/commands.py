@@ -99,13 +99,14 @@ def add(
     from ....news import NEWS_FOLDER, NewsStore
     from .output import LATEST_INSTANT, IntakeOptions, read_all_files
 
-    brought = IntakeOptions(source, kind.value, symbols, tuple(weights or ()), tuple(filers or ()), fetched, masked)
-    read = read_all_files(files, brought, _print_reading)
-    with NewsStore((workspace or DEFAULT_WORKSPACE) / NEWS_FOLDER) as shelf:
-        new = shelf.put(item for items in read for item in items)
-        held = {each.item.id for each in shelf.list_quarantine(LATEST_INSTANT)}
+    options = IntakeOptions(source, kind.value, symbols, tuple(weights or ()), tuple(filers or ()), fetched, masked)
+    batches = read_all_files(files, options, _print_reading)
+    with NewsStore((workspace or DEFAULT_WORKSPACE) / NEWS_FOLDER) as store:
+        new = store.put(item for items in batches for item in items)
+        held_ids = {entry.item.id for entry in store.list_quarantine(LATEST_INSTANT)}
     counts = [
-        (str(file), len(items), sum(item.id in held for item in items)) for file, items in zip(files, read, strict=True)
+        (str(file), len(items), sum(item.id in held_ids for item in items))
+        for file, items in zip(files, batches, strict=True)
     ]
     if as_json:
         rows = [{"file": file, "texts": texts, "held": back} for file, texts, back in counts]
@@ -139,9 +140,9 @@ def list_(
     """List what agents and clients may be told, the newest first. What is held back is listed by `alphaloom news quarantine`."""
     from .output import print_items, split_names
 
-    with _open_store(workspace) as shelf:
+    with _open_store(workspace) as store:
         begin = since.replace(tzinfo=UTC) if since else None
-        page = shelf.search(_end_of_day(as_of), " ".join(words or ()), split_names(symbols), begin, limit)
+        page = store.search(_find_end_of_day(as_of), " ".join(words or ()), split_names(symbols), begin, limit)
     if as_json:
         print_object({"count": len(page.items), "total": page.total, "items": [item.record() for item in page.items]})
         return
@@ -157,14 +158,14 @@ def quarantine(as_of: AsOfDay = None, limit: Count = 50, workspace: Workspace = 
     """
     from .output import print_quarantined
 
-    with _open_store(workspace) as shelf:
-        found = shelf.list_quarantine(_end_of_day(as_of))
-    shown = found[::-1][:limit]
+    with _open_store(workspace) as store:
+        items = store.list_quarantine(_find_end_of_day(as_of))
+    newest = items[::-1][:limit]
     if as_json:
-        print_object({"count": len(shown), "total": len(found), "quarantine": [held.record() for held in shown]})
+        print_object({"count": len(newest), "total": len(items), "quarantine": [item.record() for item in newest]})
         return
-    print_quarantined(shown)
-    print_plain(f"{len(shown)} of {plural(len(found), 'text')} held back" if found else "no text is held back")
+    print_quarantined(newest)
+    print_plain(f"{len(newest)} of {plural(len(items), 'text')} held back" if items else "no text is held back")
 
 
 @app.command(short_help="Show one text whole, held back or not.")
@@ -172,12 +173,12 @@ def show(text: TextId, workspace: Workspace = None, as_json: AsJson = False) -> 
     """Show a text, where it came from, the signs that fired, and what a person decided on it. For a person, not for a machine."""
     from .output import ShownText, print_text
 
-    with _open_store(workspace) as shelf:
-        shown = ShownText.of(shelf, _find_text(shelf, text).id)
+    with _open_store(workspace) as store:
+        text_record = ShownText.of(store, _find_text(store, text).id)
     if as_json:
-        print_object(shown.record())
+        print_object(text_record.record())
     else:
-        print_text(shown)
+        print_text(text_record)
 
 
 @app.command(short_help="Put back a text that was held back wrongly.")
@@ -203,17 +204,17 @@ def release(
     """
     from .output import release_text
 
-    with _open_store(workspace) as shelf:
+    with _open_store(workspace) as store:
         begin = datetime.combine(since, time.min, UTC) if since else None
-        done = release_text(shelf, _find_text(shelf, text).id, (signer_name(by), reason), begin, datetime.now(UTC))
-    told = {"id": done.id, "by": done.who, "reason": done.reason, "served_from": done.at.isoformat()}
+        decision = release_text(store, _find_text(store, text).id, (signer_name(by), reason), begin, datetime.now(UTC))
+    facts = {"id": decision.id, "by": decision.who, "reason": decision.reason, "served_from": decision.at.isoformat()}
     if as_json:
-        print_object(told)
+        print_object(facts)
     else:
-        print_plain(f"{done.id} is served as of {done.at:%Y-%m-%d %H:%M:%S} UTC and later")
+        print_plain(f"{decision.id} is served as of {decision.at:%Y-%m-%d %H:%M:%S} UTC and later")
 
 
-def _end_of_day(day: datetime | None) -> datetime:
+def _find_end_of_day(day: datetime | None) -> datetime:
     from .output import LATEST_INSTANT
 
     return datetime.combine(day, time.max, UTC) if day else LATEST_INSTANT
@@ -233,13 +234,15 @@ def _open_store(workspace: Path | None) -> NewsStore:
     return NewsStore(folder)
 
 
-def _find_text(shelf: NewsStore, start: str) -> NewsItem:
+def _find_text(store: NewsStore, start: str) -> NewsItem:
     """Return the text whose id begins with `start`."""
     from ....news import NewsStoreError
 
-    found = shelf.find_by_prefix(start.strip().lower())
-    if len(found) != 1:
-        said = "several texts have an id that begins so" if found else "no text has an id that begins so"
-        hint = "Give more of it." if found else "alphaloom news list and alphaloom news quarantine tell the ids."
-        raise NewsStoreError(said, field="ID", got=start[:64], allowed=[item.id for item in found] or None, hint=hint)
-    return found[0]
+    matches = store.find_by_prefix(start.strip().lower())
+    if len(matches) != 1:
+        message = "several texts have an id that begins so" if matches else "no text has an id that begins so"
+        hint = "Give more of it." if matches else "alphaloom news list and alphaloom news quarantine tell the ids."
+        raise NewsStoreError(
+            message, field="ID", got=start[:64], allowed=[item.id for item in matches] or None, hint=hint
+        )
+    return matches[0]

@@ -60,13 +60,13 @@ class IntakeOptions:
 
     def of(self, file: Path) -> NewsSource:
         """Return the source description of one file."""
-        weights = {name: _weight(name, value) for name, value in _pairs(self.weights, "--weight", "*=0.3")}
-        filers = dict(_pairs(self.filers, "--filer", "320193=AAPL"))
+        weights = {name: _parse_weight(name, value) for name, value in _parse_pairs(self.weights, "--weight", "*=0.3")}
+        filers = dict(_parse_pairs(self.filers, "--filer", "320193=AAPL"))
         return NewsSource(
             file,
             self.source,
             self.kind,
-            _instant(self.fetched),
+            _parse_instant(self.fetched),
             weights,
             split_names(self.symbols),
             filers,
@@ -79,22 +79,22 @@ def split_names(names: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in names.split(",") if name.strip())
 
 
-def _pairs(texts: Sequence[str], option: str, example: str) -> list[tuple[str, str]]:
-    found = [tuple(part.strip() for part in text.rpartition("=")[::2]) for text in texts]
-    wrong = next((text for text, pair in zip(texts, found, strict=True) if not all(pair)), None)
+def _parse_pairs(texts: Sequence[str], option: str, example: str) -> list[tuple[str, str]]:
+    pairs = [tuple(part.strip() for part in text.rpartition("=")[::2]) for text in texts]
+    wrong = next((text for text, pair in zip(texts, pairs, strict=True) if not all(pair)), None)
     if wrong is not None:
         raise typer.BadParameter(f"{wrong!r} is no pair such as {example}", param_hint=option)
-    return [(name, value) for name, value in found]
+    return [(name, value) for name, value in pairs]
 
 
-def _weight(name: str, value: str) -> float:
+def _parse_weight(name: str, value: str) -> float:
     try:
         return float(value)
     except ValueError:
         raise typer.BadParameter(f"the weight of {name!r} is no number: {value!r}", param_hint="--weight") from None
 
 
-def _instant(text: str) -> datetime | None:
+def _parse_instant(text: str) -> datetime | None:
     try:
         return parse_iso(text, zoned=True) if text else None
     except ValueError:
@@ -102,7 +102,7 @@ def _instant(text: str) -> datetime | None:
 
 
 def read_all_files(
-    files: Sequence[Path], brought: IntakeOptions, tell: Callable[[Path], None]
+    files: Sequence[Path], options: IntakeOptions, tell: Callable[[Path], None]
 ) -> list[tuple[NewsItem, ...]]:
     """Return the items of every file; `tell` is called before each, since 40,000 posts take a minute.
 
@@ -111,26 +111,28 @@ def read_all_files(
     NewsFileError
         Everything that is wrong in any of them.
     """
-    read, refused = list[tuple[NewsItem, ...]](), list[NewsFileError]()
+    batches, errors = list[tuple[NewsItem, ...]](), list[NewsFileError]()
     for file in files:
         tell(file)
         try:
-            read.append(read_news(brought.of(file)))
+            batches.append(read_news(options.of(file)))
         except NewsFileError as error:
-            refused.append(error)
-    if len(refused) > 1:
+            errors.append(error)
+    if len(errors) > 1:
         raise NewsFileError(
-            "\n".join(error.message for error in refused),
-            findings=tuple(finding for error in refused for finding in error.findings),
-            field=", ".join(error.field for error in refused), hint=refused[0].hint,
+            "\n".join(error.message for error in errors),
+            findings=tuple(finding for error in errors for finding in error.findings),
+            field=", ".join(error.field for error in errors), hint=errors[0].hint,
         )  # fmt: skip
-    if refused:
-        raise refused[0]
-    return read
+    if errors:
+        raise errors[0]
+    return batches
 
 
-def release_text(shelf: NewsStore, id: str, said: tuple[str, str], begin: datetime | None, now: datetime) -> Release:
-    """Release a text as of when it was held back, or as of a later day `begin`; `said` is who, and why.
+def release_text(
+    store: NewsStore, id: str, signature: tuple[str, str], begin: datetime | None, now: datetime
+) -> Release:
+    """Release a text as of when it was held back, or as of a later day `begin`; `signature` is who, and why.
 
     The store keeps the instant from which the release counts; the time of the decision is added to the reason.
 
@@ -139,15 +141,15 @@ def release_text(shelf: NewsStore, id: str, said: tuple[str, str], begin: dateti
     NewsStoreError
         The text is not held back, or no reason is given.
     """
-    held = next((each for each in shelf.list_quarantine(LATEST_INSTANT) if each.item.id == id), None)
-    if held is None:
+    entry = next((item for item in store.list_quarantine(LATEST_INSTANT) if item.item.id == id), None)
+    if entry is None:
         hint = "alphaloom news show ID tells how it stands."
         raise NewsStoreError("this text is not held back", field="ID", got=id, hint=hint)
-    reason = replace_invisible(said[1]).strip()
+    reason = replace_invisible(signature[1]).strip()
     if not reason:
         raise NewsStoreError("a release says why", field="--reason", allowed="some words")
-    moment = max(held.since, begin) if begin else held.since
-    return shelf.release(id, said[0], f"{reason} (decided {now:%Y-%m-%d %H:%M} UTC)", moment)
+    moment = max(entry.since, begin) if begin else entry.since
+    return store.release(id, signature[0], f"{reason} (decided {now:%Y-%m-%d %H:%M} UTC)", moment)
 
 
 @dataclass(frozen=True)
@@ -159,28 +161,32 @@ class ShownText:
     release: Release | None
 
     @classmethod
-    def of(cls, shelf: NewsStore, id: str) -> ShownText:
+    def of(cls, store: NewsStore, id: str) -> ShownText:
         """Look up a text by its full id."""
-        held = next((each for each in shelf.list_quarantine(LATEST_INSTANT) if each.item.id == id), None)
-        release = next((each for each in shelf.list_releases(LATEST_INSTANT) if each.id == id), None)
-        return cls(shelf.find_by_prefix(id)[0], held, release)
+        entry = next((row for row in store.list_quarantine(LATEST_INSTANT) if row.item.id == id), None)
+        release = next((row for row in store.list_releases(LATEST_INSTANT) if row.id == id), None)
+        return cls(store.find_by_prefix(id)[0], entry, release)
 
     def record(self) -> dict[str, Any]:
         """Return it as JSON."""
-        held, done = self.held, self.release
-        put_back = {"by": done.who, "reason": done.reason, "served_from": format_instant(done.at)} if done else None
-        return {"item": self.item.record(evidence=True), "held": held.record() if held else None, "release": put_back}
+        entry, decision = self.held, self.release
+        put_back = (
+            {"by": decision.who, "reason": decision.reason, "served_from": format_instant(decision.at)}
+            if decision
+            else None
+        )
+        return {"item": self.item.record(evidence=True), "held": entry.record() if entry else None, "release": put_back}
 
     def lines(self) -> list[str]:
         """Return the lines above the text."""
         item = self.item
         place = f"{item.provenance.file}, record {item.provenance.record}, sha256 {item.provenance.sha256}"
-        told = {
+        facts = {
             "id": item.id, "kind": item.kind, "source": f"{item.source} (believed {item.credibility:g})",
             "address": item.url, "about": " ".join(item.symbols),
             "published": format_instant(item.published), "known": format_instant(item.known), "read": place,
         }  # fmt: skip
-        rows = [f"{name:<11}{value}" for name, value in told.items() if value]
+        rows = [f"{name:<11}{value}" for name, value in facts.items() if value]
         signs = self.held.signs if self.held else item.flags
         rows += [f"{'sign':<11}{sign.name}, {sign.weight:g}: {sign.evidence}" for sign in signs]
         if self.held:
@@ -206,44 +212,44 @@ def print_items(items: Sequence[NewsItem]) -> None:
         ("known", "id", "source", "believed", "about", "text"),
         [
             (
-                _minute(each.known),
-                each.id[:ID_DIGITS_SHOWN],
-                each.source,
-                f"{each.credibility:g}",
-                *_symbols_and_title(each),
+                _format_minute(item.known),
+                item.id[:ID_DIGITS_SHOWN],
+                item.source,
+                f"{item.credibility:g}",
+                *_list_symbols_and_title(item),
             )
-            for each in items
+            for item in items
         ],
     )
 
 
-def print_quarantined(held: Sequence[QuarantinedItem]) -> None:
+def print_quarantined(entries: Sequence[QuarantinedItem]) -> None:
     """Print a row for each text in quarantine."""
     _print_rows(
         ("held since", "id", "source", "signs", "about", "text"),
         [
             (
-                _minute(each.since),
-                each.item.id[:ID_DIGITS_SHOWN],
-                each.item.source,
-                _signs(each),
-                *_symbols_and_title(each.item),
+                _format_minute(entry.since),
+                entry.item.id[:ID_DIGITS_SHOWN],
+                entry.item.source,
+                _list_signs(entry),
+                *_list_symbols_and_title(entry.item),
             )
-            for each in held
+            for entry in entries
         ],
     )
 
 
-def _minute(instant: datetime) -> str:
+def _format_minute(instant: datetime) -> str:
     return f"{instant:%Y-%m-%d %H:%M}"
 
 
-def _symbols_and_title(item: NewsItem) -> tuple[str, str]:
+def _list_symbols_and_title(item: NewsItem) -> tuple[str, str]:
     return " ".join(item.symbols), (item.title or item.body)[:LIST_EXCERPT_CHARS]
 
 
-def _signs(held: QuarantinedItem) -> str:
-    return ", ".join(dict.fromkeys(sign.name for sign in held.signs))
+def _list_signs(entry: QuarantinedItem) -> str:
+    return ", ".join(dict.fromkeys(sign.name for sign in entry.signs))
 
 
 def _print_rows(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -32,7 +32,7 @@ UNCOMPARED_NOTE = (
 )
 
 
-def _folder(workspace: Path | None) -> Path:
+def _find_folder(workspace: Path | None) -> Path:
     """Return the folder of a workspace's record; a missing one is not created."""
     from ....ledger import WorkspaceError
     from ....ledger.calls import CALLS_FOLDER
@@ -61,7 +61,7 @@ def tail(
     """
     from ....ledger.calls import follow, read_latest
 
-    folder = _folder(workspace)
+    folder = _find_folder(workspace)
     coming = follow(
         folder, lambda: time.sleep(TAIL_POLL_SECONDS)
     )  # before the newest are read: none is missed in between
@@ -73,24 +73,24 @@ def tail(
         if as_json:
             print_object(row)
         else:
-            print_plain(_line(row))
+            print_plain(_format_call(row))
 
 
 def _skip_repeated(rows: list[dict[str, Any]], coming: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield the existing and the coming calls, each once."""
     yield from rows
-    shown = {row["hash"] for row in rows}
-    yield from (row for row in coming if row["hash"] not in shown)
+    hashes = {row["hash"] for row in rows}
+    yield from (row for row in coming if row["hash"] not in hashes)
 
 
-def _line(row: Mapping[str, Any]) -> str:
+def _format_call(row: Mapping[str, Any]) -> str:
     """Return a call in a line, without unprintable characters: names come from the caller."""
-    came = row["outcome"] + (f" ({row['code']})" if row["code"] else "")
-    much = f"{row['bytes']} bytes" + (f", {row['rows']} rows" if row["rows"] is not None else "")
-    seen = f", as of {row['as_of']}" if row["as_of"] else ""
+    outcome = row["outcome"] + (f" ({row['code']})" if row["code"] else "")
+    size = f"{row['bytes']} bytes" + (f", {row['rows']} rows" if row["rows"] is not None else "")
+    ceiling = f", as of {row['as_of']}" if row["as_of"] else ""
     call = f"{row['time'][:19]}Z  {row['who']}  {row['server']}.{row['tool']}"
-    told = f"{call}  {came}  {much}{seen}, {row['duration_ms']:g} ms"
-    return "".join(character if character.isprintable() else "?" for character in told)
+    text = f"{call}  {outcome}  {size}{ceiling}, {row['duration_ms']:g} ms"
+    return "".join(character if character.isprintable() else "?" for character in text)
 
 
 @app.command(short_help="Check the chain of the record, and compare it with a head noted earlier.")
@@ -119,8 +119,8 @@ def verify(
     """
     from ....ledger.calls import anchors_of, verify_calls
 
-    folder = _folder(workspace)
-    noted = _hashes(head or ())
+    folder = _find_folder(workspace)
+    noted = _parse_heads(head or ())
     reading = verify_calls(folder, anchors_of(summary) if summary else (), noted)
     if as_json:
         print_object({"ok": not reading.findings, **reading.record()})
@@ -130,14 +130,14 @@ def verify(
         raise typer.Exit(1)
 
 
-def _hashes(given: Sequence[str]) -> frozenset[str]:
+def _parse_heads(texts: Sequence[str]) -> frozenset[str]:
     """Return the heads that a person noted; a malformed one is refused, since it could never match."""
-    for each in given:
-        if not HASH.fullmatch(each.strip()):
+    for text in texts:
+        if not HASH.fullmatch(text.strip()):
             raise typer.BadParameter(
-                f"{each}: a head is 64 hexadecimal digits, as this command prints it", param_hint="--head"
+                f"{text}: a head is 64 hexadecimal digits, as this command prints it", param_hint="--head"
             )
-    return frozenset(each.strip().lower() for each in given)
+    return frozenset(text.strip().lower() for text in texts)
 
 
 @app.command(short_help="Write the record into a file, with a summary to keep.")
@@ -165,14 +165,14 @@ def export(
             code="file_exists",
             exit_code=1,
         )
-    written = export_calls(_folder(workspace), file, by=signer_name(by), now=datetime.now(UTC))
+    exported = export_calls(_find_folder(workspace), file, by=signer_name(by), now=datetime.now(UTC))
     if as_json:
-        told = {"file": str(file.resolve()), "summary": str(written.summary.resolve())}
-        print_object({**told, "ok": not written.reading.findings, **written.reading.record()})
+        facts = {"file": str(file.resolve()), "summary": str(exported.summary.resolve())}
+        print_object({**facts, "ok": not exported.reading.findings, **exported.reading.record()})
     else:
-        _print(written.reading, compared=False)
-        print_plain(f"written to {file}; the summary to keep: {written.summary}")
-    if written.reading.findings:
+        _print(exported.reading, compared=False)
+        print_plain(f"written to {file}; the summary to keep: {exported.summary}")
+    if exported.reading.findings:
         raise typer.Exit(1)
 
 

@@ -3,10 +3,10 @@
 uvicorn and asyncio accept every connection until no descriptor is left, and wait for a request for ever. Here each
 connection has a place from the moment it is accepted, before TLS, and is in one of four states:
 
-OWED      the client owes something: the rest of its request, or reading the response. There is a time limit. IDLE
-its last request was answered, and no byte of the next one came. ASKED     a whole request is worked on, and the
-application has not identified the caller. KNOWN     a whole request is worked on, and the application has set
-`scope["state"]["known"]`: it is never cut off.
+OWED      the client owes something: the rest of its request, or reading the response. There is a time limit.
+IDLE      its last request was answered, and no byte of the next one came.
+ASKED     a whole request is worked on, and the application has not identified the caller.
+KNOWN     a whole request is worked on, and the application has set `scope["state"]["known"]`: it is never cut off.
 
 When all places are taken, the connection that has been longest in the first of these states makes room for a new one.
 So silent, half-sent, slow and idle connections cost an honest client nothing, from whatever address they come.
@@ -115,22 +115,26 @@ class ConnectionTable:
     def overdue(self) -> None:
         """Drop every connection whose client has exceeded its time limit."""
         now = self.seconds()
-        for place in self._due():
+        for place in self._list_owing():
             if now - place.since > place.connection.limit_s:
                 self._end(place)
 
     def _drop(self, state: str, older: float = 0.0) -> bool:
         """Drop the connection that has been longest in a state, if for at least `older` seconds."""
-        found = next(
-            self._due() if state == OWED_STATE else self._unknown() if state == ASKED_STATE else iter(self._all[state]),
+        oldest = next(
+            self._list_owing()
+            if state == OWED_STATE
+            else self._list_unknown()
+            if state == ASKED_STATE
+            else iter(self._all[state]),
             None,
         )
-        if found is None or self.seconds() - found.since < older:
+        if oldest is None or self.seconds() - oldest.since < older:
             return False
-        self._end(found)
+        self._end(oldest)
         return True
 
-    def _due(self) -> Iterator[PlacedConnection]:
+    def _list_owing(self) -> Iterator[PlacedConnection]:
         """Yield the connections whose client owes something; while the server itself does not read, time restarts."""
         for place in tuple(self._all[OWED_STATE]):
             if place.connection.unread:
@@ -139,7 +143,7 @@ class ConnectionTable:
             else:
                 yield place
 
-    def _unknown(self) -> Iterator[PlacedConnection]:
+    def _list_unknown(self) -> Iterator[PlacedConnection]:
         """Yield the connections whose caller is still unknown."""
         for place in tuple(self._all[ASKED_STATE]):
             if place.connection.known:
@@ -265,15 +269,15 @@ class Listener:
 
     def __init__(
         self,
-        there: socket.socket,
+        listener: socket.socket,
         places: ConnectionTable,
-        made: Callable[[], Connection],
+        make: Callable[[], Connection],
         failed: Callable[[BaseException | None], None],
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        self._there, self._places, self._made, self._tls = there, places, made, tls
+        self._there, self._places, self._made, self._tls = listener, places, make, tls
         self._begun: set[asyncio.Task[None]] = set()
-        there.setblocking(False)
+        listener.setblocking(False)
         loop = asyncio.get_running_loop()
         self._tasks = [loop.create_task(self._accept()), loop.create_task(self._watch())]
         for task in self._tasks:
@@ -292,7 +296,7 @@ class Listener:
         while True:
             try:
                 for _ in range(ACCEPTS_PER_TURN):
-                    await self._one()
+                    await self._accept_one()
             except OSError as error:
                 if error.errno in BROKEN_SOCKET_ERRNOS:
                     raise
@@ -300,29 +304,29 @@ class Listener:
                 await asyncio.sleep(ACCEPT_PAUSE_SECONDS)
             await asyncio.sleep(0)
 
-    async def _one(self) -> None:
+    async def _accept_one(self) -> None:
         """Wait for one connection and accept it."""
         wire, _ = await asyncio.get_running_loop().sock_accept(self._there)
         if not self._places.room():
             wire.close()
             return
-        made = self._made()
-        task = asyncio.get_running_loop().create_task(self._begin(wire, made))
-        made.place.hang_up = task.cancel  # type: ignore[assignment]
+        connection = self._made()
+        task = asyncio.get_running_loop().create_task(self._begin(wire, connection))
+        connection.place.hang_up = task.cancel  # type: ignore[assignment]
         self._begun.add(task)
         task.add_done_callback(self._begun.discard)
-        task.add_done_callback(lambda ended: self._given_up(ended, wire, made))
+        task.add_done_callback(lambda ended: self._give_up(ended, wire, connection))
 
-    async def _begin(self, wire: socket.socket, made: Connection) -> None:
+    async def _begin(self, wire: socket.socket, connection: Connection) -> None:
         with suppress(OSError):  # the client has gone, or does not speak TLS
             limit = HEADER_SECONDS if self._tls else None
             await asyncio.get_running_loop().connect_accepted_socket(
-                lambda: made, wire, ssl=self._tls, ssl_handshake_timeout=limit
+                lambda: connection, wire, ssl=self._tls, ssl_handshake_timeout=limit
             )
 
-    def _given_up(self, ended: asyncio.Task[None], wire: socket.socket, made: Connection) -> None:
-        if made.transport is None:
-            self._places.leave(made.place)
+    def _give_up(self, task: asyncio.Task[None], wire: socket.socket, connection: Connection) -> None:
+        if connection.transport is None:
+            self._places.leave(connection.place)
             wire.close()
 
     async def _watch(self) -> None:

@@ -56,29 +56,29 @@ class ServerDoor:
     limits: CallerLimits
 
 
-def _now() -> datetime:
+def _read_clock() -> datetime:
     return datetime.now(UTC)
 
 
-def _rooms(stack: ExitStack, place: DataOptions, ceiling: date | None) -> CallerContexts:
+def _open_contexts(stack: ExitStack, place: DataOptions, ceiling: date | None) -> CallerContexts:
     """Return the callers' contexts on the given data; each part is on the stack as soon as it is open.
 
     Calls are recorded in the workspace.
     """
     settings = settings_at(place)
-    ledger = stack.enter_context(Ledger.open(place.workspace or WORKSPACE, clock=_now))
-    calls = stack.enter_context(CallLog.open(ledger.workspace / CALLS_FOLDER, clock=_now))
-    jail = stack.enter_context(LazySandbox(settings.sandbox)).ready()
+    ledger = stack.enter_context(Ledger.open(place.workspace or WORKSPACE, clock=_read_clock))
+    calls = stack.enter_context(CallLog.open(ledger.workspace / CALLS_FOLDER, clock=_read_clock))
+    sandbox = stack.enter_context(LazySandbox(settings.sandbox)).ready()
     news = stack.enter_context(NewsStore(ledger.workspace / NEWS_FOLDER))
-    ground = ServerSetup(
+    setup = ServerSetup(
         lambda: settings.market.open(settings.seed), ledger, settings.evidence, settings.budget,
-        SearchConstraints(settings.steer.fields, settings.steer.avoid), _now, calls.append,
-        settings.market.read_actions(), settings.market.volumes, jail, settings.seed,
+        SearchConstraints(settings.steer.fields, settings.steer.avoid), _read_clock, calls.append,
+        settings.market.read_actions(), settings.market.volumes, sandbox, settings.seed,
         settings.model_dump(mode="json"), news, settings.market.labels, columns=settings.market.columns,
     )  # fmt: skip
     if settings.market.panel is not None:
-        _ = ground.panel  # a mistake in a file is reported before anything is served; a simulated market can wait
-    return stack.enter_context(CallerContexts(ground, ceiling))
+        _ = setup.panel  # a mistake in a file is reported before anything is served; a simulated market can wait
+    return stack.enter_context(CallerContexts(setup, ceiling))
 
 
 def serve_stdio(server: str, place: DataOptions, scopes: frozenset[str], ceiling: date | None) -> None:
@@ -87,7 +87,7 @@ def serve_stdio(server: str, place: DataOptions, scopes: frozenset[str], ceiling
     for number in (signal.SIGINT, signal.SIGTERM):  # clients send SIGTERM when they wait no longer
         signal.signal(number, lambda *_: Thread(target=_end_process, args=(opened, closing)).start())
     try:
-        served = _rooms(opened, place, ceiling).serve(Caller(STDIO, scopes))
+        served = _open_contexts(opened, place, ceiling).serve(Caller(STDIO, scopes))
         Thread(target=_open_for_caller, args=(served,), daemon=True).start()
         build_server(server, served).run("stdio")
     finally:
@@ -114,20 +114,20 @@ def serve_http(place: DataOptions, door: ServerDoor, ceiling: date | None) -> No
     """
     from .server import ServerTerms, serve_until_signal
 
-    verifier, protected = _verifier(door)
-    with open_listener(door.host, door.port, "--http") as there, ExitStack() as opened:
-        rooms = _rooms(opened, place, ceiling)
+    verifier, protected = _make_verifier(door)
+    with open_listener(door.host, door.port, "--http") as listener, ExitStack() as opened:
+        rooms = _open_contexts(opened, place, ceiling)
         _ = rooms.setup.panel
-        with quiet_signals() as came:
-            host, port = there.getsockname()[:2]
+        with quiet_signals() as signals:
+            host, port = listener.getsockname()[:2]
             stderr_console().out(
                 f"http://{format_host(host)}:{port}/NAME/mcp, NAME one of: {', '.join([*sorted(SERVERS), ALL_SERVERS])}"
             )
             serve_until_signal(
                 build_web_app(rooms, verifier, door.limits, protected),
-                there,
+                listener,
                 ServerTerms(SHUTDOWN_GRACE_SECONDS),
-                lambda: bool(came),
+                lambda: bool(signals),
             )
             opened.close()
     sys.stderr.flush()
@@ -150,10 +150,10 @@ def _end_process(opened: ExitStack, closing: Lock) -> None:
         os._exit(code)
 
 
-def _verifier(door: ServerDoor) -> tuple[TokenVerifier, Protected | None]:
+def _make_verifier(door: ServerDoor) -> tuple[TokenVerifier, Protected | None]:
     """Return the verifier of callers, and the clients' information about an OAuth server."""
-    ways: list[TokenVerifier] = [Tokens.open(door.tokens, clock=_now)] if door.tokens else []
+    ways: list[TokenVerifier] = [Tokens.open(door.tokens, clock=_read_clock)] if door.tokens else []
     if door.oauth is None:
         return AnyOf(ways), None
-    verifier, protected = read_oauth(door.oauth, _now)
+    verifier, protected = read_oauth(door.oauth, _read_clock)
     return AnyOf([*ways, verifier]), protected

@@ -20,10 +20,10 @@ BACKLOG = 4096
 
 def address(text: str, option: str) -> tuple[str, int]:
     """Return host and port of HOST:PORT."""
-    found = re.fullmatch(r"\[?([^\[\]]+?)\]?:(\d{1,5})", text.strip())
-    if found is None or int(found[2]) > 65_535:
+    match = re.fullmatch(r"\[?([^\[\]]+?)\]?:(\d{1,5})", text.strip())
+    if match is None or int(match[2]) > 65_535:
         raise typer.BadParameter(f"{text!r} is no HOST:PORT such as 127.0.0.1:8765", param_hint=option)
-    return found[1], int(found[2])
+    return match[1], int(match[2])
 
 
 def open_listener(host: str, port: int, option: str) -> socket.socket:
@@ -35,15 +35,17 @@ def open_listener(host: str, port: int, option: str) -> socket.socket:
         The address is in use or not permitted.
     """
     try:
-        asked = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
-        family, kind, protocol, _, place = asked[0]
-        found = socket.socket(family, kind, protocol)  # without the protocol named, every answer waits 40 ms for an ACK
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+        family, kind, protocol, _, place = addresses[0]
+        listener = socket.socket(
+            family, kind, protocol
+        )  # without the protocol named, every answer waits 40 ms for an ACK
         try:
-            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            found.bind(place)
-            found.listen(BACKLOG)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(place)
+            listener.listen(BACKLOG)
         except OSError:
-            found.close()
+            listener.close()
             raise
     except OSError as error:
         raise DeskError(
@@ -51,7 +53,7 @@ def open_listener(host: str, port: int, option: str) -> socket.socket:
             field=option, got=f"{host}:{port}", hint="Name another port, or 0 for any that is free.",
             code="address", exit_code=1,
         ) from None  # fmt: skip
-    return found
+    return listener
 
 
 def format_host(host: str) -> str:
@@ -65,12 +67,13 @@ def quiet_signals() -> Iterator[list[int]]:
 
     Yields the list of signals that came while no server handled them, such as one before the start.
     """
-    came: list[int] = []
-    kept = {
-        number: signal.signal(number, lambda which, _: came.append(which)) for number in (signal.SIGINT, signal.SIGTERM)
+    signals: list[int] = []
+    handlers = {
+        number: signal.signal(number, lambda which, _: signals.append(which))
+        for number in (signal.SIGINT, signal.SIGTERM)
     }
     try:
-        yield came
+        yield signals
     finally:
-        for number, handler in kept.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)

@@ -83,26 +83,26 @@ def mcp(
         _refuse_http_options(auth, oauth, hosts)
         from .host import serve_stdio
 
-        serve_stdio(_server_name(server, everything), place, _scopes(scopes), day)
+        serve_stdio(_find_server_name(server, everything), place, _parse_scopes(scopes), day)
         return
     _check_http_options(server, everything, scopes, (auth, oauth))
     from ....mcp_servers import CallerLimits
     from .host import ServerDoor, serve_http
 
     host, port = address(http, "--http")
-    names = tuple(_host(name.strip()) for name in (hosts or "").split(",") if name.strip())
+    names = tuple(_parse_host(name.strip()) for name in (hosts or "").split(",") if name.strip())
     serve_http(place, ServerDoor(host, port, auth, oauth, CallerLimits.reached_as(names, per_minute)), day)
 
 
-def _server_name(server: ServerName | None, everything: bool) -> str:
+def _find_server_name(server: ServerName | None, everything: bool) -> str:
     if (server is None) != everything:
         raise typer.BadParameter(f"name one of {', '.join(ServerName)}, or write --all", param_hint="SERVER")
     return server.value if server else "all"
 
 
 def _refuse_http_options(auth: Path | None, oauth: Path | None, hosts: str | None) -> None:
-    given = {"--auth": auth, "--oauth": oauth, "--hosts": hosts}
-    for name, value in given.items():
+    options = {"--auth": auth, "--oauth": oauth, "--hosts": hosts}
+    for name, value in options.items():
         if value:
             raise typer.BadParameter("is for servers over HTTP: add --http 127.0.0.1:8765", param_hint=name)
 
@@ -123,7 +123,7 @@ def _check_http_options(
         )
 
 
-def _scopes(text: str | None) -> frozenset[str]:
+def _parse_scopes(text: str | None) -> frozenset[str]:
     from ....mcp_servers.access import DEFAULT_SCOPES, check_scope
 
     if text is None:
@@ -134,8 +134,8 @@ def _scopes(text: str | None) -> frozenset[str]:
         raise typer.BadParameter(str(error), param_hint="--scopes") from None
 
 
-def _host(text: str) -> str:
+def _parse_host(text: str) -> str:
     if re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?", text) is None:
-        said = f"{text!r} is no name of a host such as mcp.desk.example: no https://, no port, no path"
-        raise typer.BadParameter(said, param_hint="--hosts")
+        message = f"{text!r} is no name of a host such as mcp.desk.example: no https://, no port, no path"
+        raise typer.BadParameter(message, param_hint="--hosts")
     return text

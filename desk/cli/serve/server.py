@@ -92,11 +92,11 @@ class HttpServer(uvicorn.Server):
         """Begin to accept."""
         await super().startup(sockets=[])
         places = ConnectionTable(count_places(self._terms), time.monotonic)
-        begun: list[Any] = [
-            Listener(there, places, lambda: self._connection(places), self._mark_broken, self._terms.tls)
-            for there in sockets or ()
+        listeners: list[Any] = [
+            Listener(listener, places, lambda: self._make_connection(places), self._mark_broken, self._terms.tls)
+            for listener in sockets or ()
         ]
-        self.servers += begun  # uvicorn closes them as it closes asyncio's
+        self.servers += listeners  # uvicorn closes them as it closes asyncio's
         if self._asked():  # from now on uvicorn handles signals itself
             self._limit()
             self.should_exit = True
@@ -124,7 +124,7 @@ class HttpServer(uvicorn.Server):
         self.force_exit = self.should_exit and sig == signal.SIGINT
         self.should_exit = True
 
-    def _connection(self, places: ConnectionTable) -> Connection:
+    def _make_connection(self, places: ConnectionTable) -> Connection:
         return Connection(self.config, self.server_state, self.lifespan.state, places)
 
     def _mark_broken(self, error: BaseException | None) -> None:
@@ -132,7 +132,7 @@ class HttpServer(uvicorn.Server):
         self.broken = self.should_exit = True
 
 
-def serve_until_signal(app: ASGIApp, there: socket.socket, terms: ServerTerms, asked: Callable[[], bool]) -> None:
+def serve_until_signal(app: ASGIApp, listener: socket.socket, terms: ServerTerms, asked: Callable[[], bool]) -> None:
     """Serve until SIGINT or SIGTERM; then the process has a few seconds to end, or is killed.
 
     Raises
@@ -141,10 +141,10 @@ def serve_until_signal(app: ASGIApp, there: socket.socket, terms: ServerTerms, a
         It accepts no more connections without a request to end.
     """
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
-    limit = partial(_limit, max(END_SECONDS, terms.grace_s + AFTER_GRACE_SECONDS))
+    limit = partial(_set_time_limit, max(END_SECONDS, terms.grace_s + AFTER_GRACE_SECONDS))
     server, loop = HttpServer(app, terms, asked, limit), asyncio.new_event_loop()
     try:
-        loop.run_until_complete(server.serve(sockets=[there]))
+        loop.run_until_complete(server.serve(sockets=[listener]))
     except BaseException:
         limit()
         raise
@@ -160,7 +160,7 @@ def serve_until_signal(app: ASGIApp, there: socket.socket, terms: ServerTerms, a
         )
 
 
-def _limit(seconds: float) -> None:
+def _set_time_limit(seconds: float) -> None:
     """End the process after so many seconds by SIGALRM, even if a thread still runs or blocks all others."""
     if hasattr(signal, "setitimer"):  # not on Windows
         signal.setitimer(signal.ITIMER_REAL, seconds)
@@ -168,33 +168,33 @@ def _limit(seconds: float) -> None:
 
 def count_places(terms: ServerTerms) -> int:
     """Return the number of places for connections, as far as the system grants the descriptors."""
-    given = _descriptors()
-    fit = (given - given // 4 - RESERVED_DESCRIPTORS) // terms.descriptors - SPARE_CONNECTIONS
+    descriptors = _raise_descriptor_limit()
+    fit = (descriptors - descriptors // 4 - RESERVED_DESCRIPTORS) // terms.descriptors - SPARE_CONNECTIONS
     if fit < terms.connections:
         LOG.warning("places for %d connections, not %d: this process may have %d descriptors (ulimit -n)",
-                    max(fit, MIN_CONNECTIONS), terms.connections, given)  # fmt: skip
+                    max(fit, MIN_CONNECTIONS), terms.connections, descriptors)  # fmt: skip
     return max(min(fit, terms.connections), MIN_CONNECTIONS)
 
 
-def _descriptors() -> int:
+def _raise_descriptor_limit() -> int:
     """Return the number of descriptors that this process may have, after raising the limit."""
     try:
         import resource
     except ImportError:  # this system has no such limit
         return MAX_DESCRIPTORS
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = MAX_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(MAX_DESCRIPTORS, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-        soft = wanted
+    limit = MAX_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(MAX_DESCRIPTORS, hard)
+    if soft != resource.RLIM_INFINITY and soft < limit:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+        soft = limit
     return MAX_DESCRIPTORS if soft == resource.RLIM_INFINITY else soft
 
 
 def _cancel_tasks(loop: asyncio.AbstractEventLoop) -> None:
     """Cancel the remaining tasks of a loop and close it; a task that waits for a thread is not waited for."""
-    left = asyncio.all_tasks(loop)
-    for task in left:
+    tasks = asyncio.all_tasks(loop)
+    for task in tasks:
         task.cancel()
-    if left:
-        loop.run_until_complete(asyncio.wait(left, timeout=LAST_TASKS_SECONDS))
+    if tasks:
+        loop.run_until_complete(asyncio.wait(tasks, timeout=LAST_TASKS_SECONDS))
     loop.close()

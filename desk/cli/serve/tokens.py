@@ -27,7 +27,7 @@ TokensFile = Annotated[
 ]
 
 
-def _place(file: Path | None, workspace: Path | None) -> Path:
+def _find_file(file: Path | None, workspace: Path | None) -> Path:
     return file or (workspace or DEFAULT_WORKSPACE) / "tokens.yaml"
 
 
@@ -70,7 +70,7 @@ def create(
     from ....ledger.files import make_folder
     from ....mcp_servers.access import Grant, create_token
 
-    place = _place(file, workspace)
+    place = _find_file(file, workspace)
     if file is None:
         make_folder(place.parent)
     grant = Grant(
@@ -79,7 +79,7 @@ def create(
     )  # fmt: skip
     issued = create_token(place, grant, now=datetime.now(UTC))
     if as_json:
-        print_object({"token": issued.token, "file": str(place.resolve()), **_row(issued.entry)})
+        print_object({"token": issued.token, "file": str(place.resolve()), **_describe_token(issued.entry)})
         return
     stderr_console().out(f"Token {issued.entry.id}, accepted until the end of {issued.entry.expires} (UTC).")
     stderr_console().out("Keep it now: it is not shown again.")
@@ -96,9 +96,9 @@ def revoke(
     """Revoke a token for good. Servers that run refuse it with the next call; it stays in the list."""
     from ....mcp_servers.access import revoke_token
 
-    entry, new = revoke_token(_place(file, workspace), name, now=datetime.now(UTC))
+    entry, new = revoke_token(_find_file(file, workspace), name, now=datetime.now(UTC))
     if as_json:
-        print_object({"new": new, **_row(entry)})
+        print_object({"new": new, **_describe_token(entry)})
     else:
         print_plain(f"{entry.id}  {'revoked' if new else 'was revoked already'}: {entry.revoked:%Y-%m-%d %H:%M:%S} UTC")
 
@@ -108,7 +108,7 @@ def list_(file: TokensFile = None, workspace: Workspace = None, as_json: AsJson 
     """List the tokens of a file, also those that are expired or revoked. Their secrets are nowhere."""
     from ....mcp_servers.access import list_tokens
 
-    rows = [_row(entry) for entry in list_tokens(_place(file, workspace))]
+    rows = [_describe_token(entry) for entry in list_tokens(_find_file(file, workspace))]
     if as_json:
         print_object({"count": len(rows), "tokens": rows})
         return
@@ -128,9 +128,9 @@ def list_(file: TokensFile = None, workspace: Workspace = None, as_json: AsJson 
     stdout_console().print(table)
 
 
-def _row(entry: TokenEntry) -> dict[str, Any]:
+def _describe_token(entry: TokenEntry) -> dict[str, Any]:
     """Return the public facts of a token, without its digest."""
     from ....mcp_servers.access import describe_token_status
 
-    told = entry.model_dump(mode="json", exclude={"sha256"})
-    return {**told, "standing": describe_token_status(entry, datetime.now(UTC))}
+    facts = entry.model_dump(mode="json", exclude={"sha256"})
+    return {**facts, "standing": describe_token_status(entry, datetime.now(UTC))}
