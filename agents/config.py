@@ -20,9 +20,8 @@ PATHS = ("seed_library", "hypotheses", "prompts")
 class AgentsConfig(BaseModel):
     """How widely and how long the agents search; the evaluation server's budget ends a campaign earlier.
 
-    Bars are absolute t statistics of the search window's mean RankIC. Trials that a round leaves unspent stay
-    available: before the last round only a factor above `early_search_t` is worth a look, because the first looks
-    are the ones that can prove most.
+    Bars are absolute t statistics of the search window's mean RankIC. Unspent trials of a round stay available: before
+    the last round only a factor above `early_search_t` is tested, because the first tests have the most power.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -144,7 +143,8 @@ SteerWords = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(
 class Steer(BaseModel):
     """What to look for and where, and the parts that a person brings along. Nothing here can lower a bar of the gate.
 
-    Words are compared by their stems, in mechanisms' names and statements. Paths start from the campaign file's folder.
+    Words are compared by their stems, in mechanisms' names and statements. Relative paths start from the campaign
+    file's folder.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

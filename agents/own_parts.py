@@ -34,7 +34,7 @@ MAX_FAILURE_CHARS = 500
 
 
 class Seed(BaseModel):
-    """A formula or Python factor to begin with, and what it is said to show."""
+    """A formula or Python factor to begin with, and its claim."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

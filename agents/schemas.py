@@ -1,4 +1,4 @@
-"""What a model must answer with, one schema per agent."""
+"""The schemas of the models' replies, one per agent."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ..factors.describe import replace_invisible
 Operator = Literal[
     "smooth", "neutralise", "shorten", "lengthen", "retime", "condition", "swap_field", "combine", "invert", "simplify"
 ]
-"""Directed changes: what a critique may ask for, and what a formula's intent may say that it is."""
+"""Directed changes: those that a critique may request and a formula's intent may name."""
 UNDIRECTED_CHANGES = ("nudge_window", "retune", "swap_field", "swap_operator", "wrap", "hoist", "graft", "attach")
-"""Changes that nobody asks for; an intent says `mutate: ` before them."""
+"""Random changes, requested by no agent; an intent puts `mutate: ` before them."""
 
 
 def _make_visible(text: str) -> str:
@@ -25,9 +25,9 @@ def _mark_invisible(text: str) -> str:
 
 
 ReplyWords = Annotated[str, AfterValidator(_make_visible)]
-"""Words of a model: what nobody can see is a blank, so that no word of it steers a terminal or hides from a reader."""
+"""Words of a model: invisible characters become blanks, so that none steers a terminal or hides from a reader."""
 FormulaSource = Annotated[str, AfterValidator(_mark_invisible)]
-"""A formula or code: what nobody can see becomes a mark that no parser takes, and is never quietly left out."""
+"""A formula or code: invisible characters become a mark that no parser accepts, and are never silently dropped."""
 
 
 class Record(BaseModel):

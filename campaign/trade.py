@@ -44,7 +44,13 @@ def trade(closing: Closing, panel: Panel, policy: Policy) -> Decision | None:
 
 
 def next_trading_day(dates: NDArray[np.datetime64]) -> date:
-    """Return the first trading day after the last of `dates`, by weekday; holidays are unknown."""
+    """Return the first trading day after the last of `dates`, by weekday; holidays are unknown.
+
+    Parameters
+    ----------
+    dates : array, shape (days,)
+        Trading days, ascending; the last 250 decide which weekdays are traded.
+    """
     weekdays = [_to_date(day).weekday() for day in dates[-RECENT_DAYS:]]
     counts = np.bincount(weekdays, minlength=7)
     coming = [_to_date(dates[-1]) + timedelta(days=ahead) for ahead in range(1, 8)]

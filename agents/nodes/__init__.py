@@ -1,4 +1,4 @@
-"""The agents, one a file: what each asks, and what becomes of the answer."""
+"""The agents, one a file: their questions, and the use of the answers."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ async def propose_hypotheses(search: SearchContext, round_number: int, count: in
     """
     key = f"r{round_number:02d}"
     memory = await recall_memory(search, key)
-    if count <= 0:  # a round that only takes up what a person sent back
+    if count <= 0:  # the round only continues hypotheses that a person returned
         return [], ""
     share = compute_mechanism_quota(count, search.config.islands)
     intake = HypothesisIntake(

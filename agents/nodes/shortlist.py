@@ -35,7 +35,7 @@ GATE_TURNS = 5
 """How often one gate may choose again after refusals that cost no trial."""
 
 Alike = Callable[[Mark, Mark], bool]
-"""Tells whether two scored formulas say nearly the same."""
+"""Tests whether two scored formulas are nearly the same."""
 
 
 @dataclass(frozen=True)

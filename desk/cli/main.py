@@ -199,5 +199,5 @@ def _is_unhandled() -> bool:
 def _write_notice(text: str) -> None:
     """Write a line at once, even while the main thread is writing."""
     line = f"\r{SHOW_CURSOR}{text}\r\n" if sys.stderr.isatty() else f"{text}\n"
-    with suppress(OSError, ValueError):  # nobody reads it, or a test has replaced the stream
+    with suppress(OSError, ValueError):  # the reader has gone, or a test has replaced the stream
         os.write(sys.stderr.fileno(), line.encode())

@@ -127,7 +127,7 @@ def _make_decider(path: Path | None) -> Decider:
     from ....router.policy import Decider
 
     class Found(RouterConfig):
-        """What is found here: no file says more, and there may be no model."""
+        """The models found on this machine; there may be none."""
 
         models: dict[str, ModelSettings] = Field(default={})
         roles: dict[str, Any] = Field(default={})

@@ -34,7 +34,7 @@ Count = Annotated[int, typer.Option("-n", "--limit", min=1, max=200, help="How m
 
 
 class TextKind(StrEnum):
-    """What a text may be."""
+    """The kinds of a text."""
 
     news = "news"
     filing = "filing"

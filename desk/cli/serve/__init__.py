@@ -1,1 +1,1 @@
-"""Commands that serve, and on who may call."""
+"""Commands that serve tools, and that manage their callers."""
