@@ -106,7 +106,7 @@ class Chronicle:
 
     ledger: Ledger
     run: str
-    _seen: dict[str, int] = field(default_factory=lambda: {"events": 0, "verdicts": 0, "statuses": 0})
+    _places: dict[str, int] = field(default_factory=lambda: {"events": 0, "verdicts": 0, "statuses": 0})
 
     def read(self) -> Iterator[ChronicleEntry]:
         """Yield the entries since the last call, in the order of time."""
