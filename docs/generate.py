@@ -765,10 +765,10 @@ def _iterate_constants(tree: ast.Module) -> Iterator[tuple[str, str]]:
         if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
             continue
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-            yield from _text_constants(target, node.value)
+            yield from _iterate_texts(target, node.value)
 
 
-def _text_constants(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, str]]:
+def _iterate_texts(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, str]]:
     """Yield the names of an assignment that are given a text, also inside a tuple."""
     pairs = [(target, value)]
     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):

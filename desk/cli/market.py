@@ -42,7 +42,7 @@ def audit(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Look for survivorship, adjusted levels, bad ticks, splits, stale prices, shifted days, bounce, copies and gaps."""
+    """Look for survivorship, adjusted levels, bad ticks, splits, stale prices, shifted days, bounce, copies and gaps."""  # noqa: E501 - the summary of a command's help is one line
     from ...market import PanelSource, find_data_warnings, read_panel
 
     source = PanelSource(panel, sectors, as_of.date() if as_of else None, dict(map(_parse_rule, derive or ())))

@@ -62,7 +62,7 @@ def gate(
     call waits for its quota, up to a minute); 503: the server is away. SIGTERM or Ctrl-C ends it: calls that hold a
     place have --grace seconds, those that wait are refused. It speaks plain HTTP, on this machine only unless --listen
     names another host: let a proxy in front of it speak TLS.
-    """
+    """  # noqa: E501 - the summary of a command's help is one line
     from ....ledger import read_settings
     from ....serving.gateway import GatewaySettings
 

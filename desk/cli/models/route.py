@@ -70,7 +70,7 @@ def route(
     The text is read on this machine, without a network and in under a millisecond; nothing is sent to any model. Who
     asks says more than the text: give --role where a program knows it. A prompt that may be hard goes to the frontier
     tier.
-    """
+    """  # noqa: E501 - the summary of a command's help is one line
     if (prompt is None) == (file is None):
         raise typer.BadParameter("give one prompt, - to read standard input, or --file with many", param_hint="PROMPT")
     decider = _make_decider(router)

@@ -137,7 +137,7 @@ def list_(
     workspace: Workspace = None,
     as_json: AsJson = False,
 ) -> None:
-    """List what agents and clients may be told, the newest first. What is held back is listed by `alphaloom news quarantine`."""
+    """List what agents and clients may be told, the newest first. What is held back is listed by `alphaloom news quarantine`."""  # noqa: E501 - the summary of a command's help is one line
     from .output import print_items, split_names
 
     with _open_store(workspace) as store:
@@ -170,7 +170,7 @@ def quarantine(as_of: AsOfDay = None, limit: Count = 50, workspace: Workspace = 
 
 @app.command(short_help="Show one text whole, held back or not.")
 def show(text: TextId, workspace: Workspace = None, as_json: AsJson = False) -> None:
-    """Show a text, where it came from, the signs that fired, and what a person decided on it. For a person, not for a machine."""
+    """Show a text, where it came from, the signs that fired, and what a person decided on it. For a person, not for a machine."""  # noqa: E501 - the summary of a command's help is one line
     from .output import ShownText, print_text
 
     with _open_store(workspace) as store:
