@@ -108,7 +108,7 @@ class Room:
         """Return the real evaluation service on a workspace."""
         windows = PanelContext.set_up(self.panel, ledger, SETTINGS, RUN).windows
         rules = {"rules": {"evidence": SETTINGS.model_dump(mode="json")}, "panel": self.panel.digest}
-        ledger.start_run(Run(RUN, rules, 0, RUN, clock().isoformat()))
+        ledger.runs.start(Run(RUN, rules, 0, RUN, clock().isoformat()))
         return PanelContext(self.engine, self.scorer, windows, ledger).evaluator(
             RUN, Budget(evaluations=10**6, trials=10**6)
         )

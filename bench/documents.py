@@ -32,7 +32,7 @@ def asked(workspace: Path, *more: str) -> dict[str, list[int]]:
     """Run a campaign and return the tokens that were sent, a number for each call, by role."""
     Campaign(read_settings(None, Settings, [*SMALL, *more]), workspace).run()
     with Ledger.open(workspace, clock=lambda: datetime.now(UTC)) as ledger:
-        calls = ledger.calls(ledger.runs()[-1].id)
+        calls = ledger.calls.of(ledger.runs.all()[-1].id)
     roles = sorted({call.role for call in calls})
     return {role: [call.tokens_in for call in calls if call.role == role and call.attempts] for role in roles}
 

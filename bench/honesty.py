@@ -183,7 +183,7 @@ def known_factor(seed: int, size: Size, workspace: Path) -> dict[str, Any]:
     market = simulate(config, [Plant(KNOWN, signal, KNOWN_RANK_IC)])
     with Ledger.open(workspace, clock=clock) as ledger:
         bench = PanelContext.set_up(market.panel, ledger, EvidenceSettings(), f"known-{seed}")
-        ledger.start_run(Run("known", {}, seed, f"known-{seed}", clock().isoformat()))
+        ledger.runs.start(Run("known", {}, seed, f"known-{seed}", clock().isoformat()))
         evaluator = bench.evaluator("known", size.budget)
         spend_nine(evaluator, seed)
         answer = evaluator.propose(Proposal(KNOWN, claim_of(KNOWN), "known"))
@@ -277,7 +277,7 @@ def planted_campaign(seed: int, question: Question) -> dict[str, Any]:
 def finished(settings: Settings, workspace: Path) -> dict[str, Any]:
     """Run a campaign to its end, going on where it was cut short."""
     with Ledger.open(workspace, clock=clock) as ledger:
-        begun = ledger.runs()
+        begun = ledger.runs.all()
     if begun:
         return Campaign.resume(begun[-1].id, workspace=workspace).record
     return Campaign(settings, workspace, clock=clock).run().record

@@ -23,10 +23,10 @@ WINDOW = WindowKey("data", "2019-01-01", "2020-12-31", NAMES)
 Deed = Callable[[Ledger, str], object]
 
 DEEDS: dict[str, Deed] = {
-    "write a record": lambda ledger, key: ledger.record_event("one", "note", key, BODY),
-    "read a record": lambda ledger, key: ledger.event("one", "note", key),
-    "store 4 KB": lambda ledger, key: ledger.put(key.encode() * 500),
-    "count a look": lambda ledger, key: ledger.open_trial(Look("one", key, WINDOW)),
+    "write a record": lambda ledger, key: ledger.events.record("one", "note", key, BODY),
+    "read a record": lambda ledger, key: ledger.events.get("one", "note", key),
+    "store 4 KB": lambda ledger, key: ledger.objects.put(key.encode() * 500),
+    "count a look": lambda ledger, key: ledger.trials.open(Look("one", key, WINDOW)),
 }
 
 
@@ -58,7 +58,7 @@ def main(address: str) -> None:
         places = (Path(folder) / "file", ""), (Path(folder) / "served", address)
         ledgers = [Ledger.open(place, clock=clock, address=where) for place, where in places]
         for ledger in ledgers:
-            ledger.start_run(Run("one", {}, 1, "data", "2026"))
+            ledger.runs.start(Run("one", {}, 1, "data", "2026"))
         for line in table(*ledgers):
             print(line, flush=True)
         for ledger in ledgers:

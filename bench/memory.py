@@ -63,14 +63,14 @@ def fill(evaluator: Evaluator, size: int, seed: int) -> Evaluator:
         if number % EACH == 0:
             mechanism = draw.choice(load_mechanisms())
             said = f"{mechanism.statement} Follow-up of f{draw.getrandbits(64):016x}, among the strongest on record."
-            ledger.record_event(run, "claim", name, claim(name, mechanism.id, said).record())
+            ledger.events.record(run, "claim", name, claim(name, mechanism.id, said).record())
         text = f"ts_mean(returns, {draw.randint(2, 250)}) + {draw.random():.6f} * rank(volume)"
         key, factor, t = f"{name}/c{number}", f"f{draw.getrandbits(64):016x}", draw.gauss(0.0, 1.5)
         if draw.random() < REFUSED:
-            ledger.record_attempt(Attempt(run, key, name, text, None, "originality", "nearly a known factor"))
+            ledger.attempts.add(Attempt(run, key, name, text, None, "originality", "nearly a known factor"))
         else:
-            ledger.record_attempt(Attempt(run, key, name, text, factor, "scored", ""))
-            ledger.record_evaluation(Evaluation(run, factor, text, name, {**sheet, "t": t, "merit": abs(t)}))
+            ledger.attempts.add(Attempt(run, key, name, text, factor, "scored", ""))
+            ledger.evaluations.add(Evaluation(run, factor, text, name, {**sheet, "t": t, "merit": abs(t)}))
     return Evaluator(
         evaluator.engine, evaluator.scorer, evaluator.windows, ledger, evaluator.settings, evaluator.budget, run
     )
@@ -82,7 +82,7 @@ def measured(size: int, seed: int, folder: Path) -> str:
     windows = WindowSettings(search=0.5, selection=0.35, min_search_days=40, min_selection_days=40, min_sealed_days=40)
     with Ledger.open(folder, clock=lambda: datetime(2026, 1, 1, tzinfo=UTC)) as ledger:
         bench = PanelContext.set_up(panel, ledger, EvidenceSettings(windows=windows), "memory")
-        ledger.start_run(Run("run", {"panel": panel.digest, "last_day": str(panel.dates[-1])}, seed, "memory", "2026"))
+        ledger.runs.start(Run("run", {"panel": panel.digest, "last_day": str(panel.dates[-1])}, seed, "memory", "2026"))
         evaluator = fill(bench.evaluator("run", Budget(evaluations=2 * size, trials=1)), size, seed)
         began = time.process_time()
         facts = recall_facts(evaluator, 100, GOAL)

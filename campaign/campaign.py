@@ -165,10 +165,10 @@ class Campaign:
         place = workspace or WORKSPACE
         with Ledger.open(place, clock=lambda: datetime.now(UTC)) as ledger:
             row = find_campaign(ledger, run)
-            folder = ledger.files(row.id) if row.status == "done" else ledger.run_folder(row.id)
+            folder = ledger.runs.files(row.id) if row.status == "done" else ledger.runs.folder(row.id)
             refuse_undecided(ledger, row)
             if row.status == "done":
-                ledger.check_files(row.id)
+                ledger.artefacts.check(row.id)
         if row.status == "done":
             return CampaignResult(row.id, folder, read_json(folder / "results.json"), folder / "report.html")
         settings = Settings.from_record(row.config["settings"])
@@ -195,15 +195,15 @@ class Campaign:
             if not self.run_id:
                 refuse_other_stream(ledger, panel_context.windows, self.settings.evidence)
             for text in texts.values():
-                ledger.put(text.encode())
+                ledger.objects.put(text.encode())
             run = self.run_id or begin_run(
                 self.settings, ledger, panel, (dataset, self.clock(), self.draw()), own.model_dump(mode="json")
             )
-            stops = count_stops(ledger, run)
-            own = Own.model_validate(ledger.run(run).config.get("own", {}))
+            stops = count_stops(ledger.events, run)
+            own = Own.model_validate(ledger.runs.find(run).config.get("own", {}))
             mandate = SearchConstraints(steer.fields, steer.avoid, frozenset(seed.text for seed in own.seeds))
-            with ledger.lock(run):
-                ledger.finish_run(run, STATUS_RUNNING)
+            with ledger.runs.lock(run):
+                ledger.runs.finish(run, STATUS_RUNNING)
                 warm_up(lambda line: show(Progress("compiling the kernels", message=line)))
                 settings = self.settings
                 evaluator = panel_context.evaluator(
@@ -264,7 +264,7 @@ class Campaign:
 
     def check_panel(self, ledger: Ledger, panel: Panel) -> None:
         """Check that a resumed run has the same panel as when it began."""
-        digest = ledger.run(self.run_id).config["panel"] if self.run_id else panel.digest
+        digest = ledger.runs.find(self.run_id).config["panel"] if self.run_id else panel.digest
         if digest != panel.digest:
             raise AlphaloomError(
                 "The panel is not the one that this run began with.", field="panel", got=panel.digest[:12],
@@ -298,7 +298,7 @@ class Campaign:
         record |= {"steer": self.settings.steer.record(), "own": own.record()}
         record["warnings"] += [{"code": "steer", "message": message} for message in unheard]
         record["warnings"] += [{"code": "documents", "message": message} for message in doubts]
-        events = (event for kind in QUESTION_WORDS for event in evaluator.ledger.events(evaluator.run, kind))
+        events = (event for kind in QUESTION_WORDS for event in evaluator.ledger.events.of(evaluator.run, kind))
         useless = describe_unusable_replies((event.kind, event.key, event.body) for event in events)
         record["warnings"] += [{"code": "replies", "message": message} for message in useless]
         spend = router.spend(evaluator.run).record()
@@ -347,20 +347,20 @@ class Campaign:
         models = ", ".join(sorted({model.model for model in settings.models.models.values()}))
         with open_store(settings.context, ledger.workspace / CONTEXT_FILE, os.environ) as store:
             yield Documents(
-                store, allowed, lambda name: ledger.get(name).decode(), screen_text, settings.context, models
+                store, allowed, lambda name: ledger.objects.get(name).decode(), screen_text, settings.context, models
             )
 
     def _close(self, evaluator: Evaluator, builder: ResultsBuilder, accepted: Sequence[str]) -> dict[str, Any]:
         """Combine the accepted factors, examine and backtest the combination, and ask the risk gate what may trade."""
-        folder = evaluator.ledger.run_folder(evaluator.run)
+        folder = evaluator.ledger.runs.folder(evaluator.run)
         closing = close(evaluator, accepted, self.settings.evidence.open_sealed)
         decision = trade(closing, evaluator.panel, self.settings.risk)
         if decision:
-            evaluator.ledger.record_event(evaluator.run, "risk", decision.id, decision.record())
+            evaluator.ledger.events.record(evaluator.run, "risk", decision.id, decision.record())
         alarms = sorted({*accepted} & {*builder.alarms()} - {*self.settings.evidence.acknowledged})
         book_curve = closing.curve.record() if closing.curve else None
         curves = write_json(folder / "curves.json", builder.curves() | {"book": book_curve})
-        evaluator.ledger.record_artefact(evaluator.run, "curves.json", evaluator.ledger.put(curves))
+        evaluator.ledger.artefacts.record(evaluator.run, "curves.json", evaluator.ledger.objects.put(curves))
         combination = write_closing(closing, evaluator, folder)
         return {
             "combination": combination.record() if combination else None,
@@ -371,11 +371,11 @@ class Campaign:
         }
 
     def _finish(self, ledger: Ledger, run: str, record: dict[str, Any]) -> CampaignResult:
-        folder = ledger.run_folder(run)
-        ledger.record_artefact(run, "results.json", ledger.put(write_json(folder / "results.json", record)))
+        folder = ledger.runs.folder(run)
+        ledger.artefacts.record(run, "results.json", ledger.objects.put(write_json(folder / "results.json", record)))
         render = type(self).render
         report = render(folder) if render else None
-        ledger.finish_run(run, "done")
+        ledger.runs.finish(run, "done")
         return CampaignResult(run, folder, record, report)
 
     def _describe_researcher(self) -> str:

@@ -80,10 +80,10 @@ class Funnel:
 
     def read(self) -> Funnel:
         """Add the rows since the last call."""
-        self._take("attempts", self.ledger.attempts_since, self._add_attempt)
-        self._take("evaluations", self.ledger.evaluations_since, self._add_evaluation)
-        self._take("calls", self.ledger.calls_since, self._add_call)
-        words = [self.reviews.word(row) for row in self.ledger.verdicts(self.reviews.run)]
+        self._take("attempts", self.ledger.attempts.since, self._add_attempt)
+        self._take("evaluations", self.ledger.evaluations.since, self._add_evaluation)
+        self._take("calls", self.ledger.calls.since, self._add_call)
+        words = [self.reviews.word(row) for row in self.ledger.verdicts.of(self.reviews.run)]
         outcomes = {
             "accepted": "accepted",
             "watched": "watchlist",

@@ -57,7 +57,7 @@ def make_pause_error(run: str, waiting: list[str]) -> RunHalted:
 def refuse_undecided(ledger: Ledger, run: Run) -> None:
     """Raise `RunHalted` for a paused run before anything is read for it, unless nothing waits or it is to close."""
     waiting = Reviews.of(ledger, run).waiting() if run.status == STATUS_PAUSED else []
-    if waiting and not is_closing(ledger, run.id):
+    if waiting and not is_closing(ledger.events, run.id):
         raise make_pause_error(run.id, waiting)
 
 
@@ -92,7 +92,7 @@ class ProgressReporter:
     @property
     def folder(self) -> Path:
         """The run's folder."""
-        return self.ledger.run_folder(self.evaluator.run)
+        return self.ledger.runs.folder(self.evaluator.run)
 
     @property
     def reviews(self) -> Reviews:
@@ -125,13 +125,13 @@ class ProgressReporter:
 
     def is_halted(self) -> bool:
         """Return whether the run is to pause between two steps: on request, or because factors wait for a person."""
-        if count_stops(self.ledger, self.evaluator.run) > self.heard:
+        if count_stops(self.ledger.events, self.evaluator.run) > self.heard:
             return True
-        return bool(self.reviews.waiting()) and not is_closing(self.ledger, self.evaluator.run)
+        return bool(self.reviews.waiting()) and not is_closing(self.ledger.events, self.evaluator.run)
 
     def find_end_reason(self) -> str:
         """Return an external reason to end the search (a request to close, or the clock), or an empty string."""
-        if is_closing(self.ledger, self.evaluator.run):
+        if is_closing(self.ledger.events, self.evaluator.run):
             return CLOSED_BY_HAND
         limit = self.evaluator.budget.wall_s
         if limit is None or self._meter.worked() < limit:
@@ -141,15 +141,15 @@ class ProgressReporter:
     def pause_run(self) -> RunHalted:
         """Record why the run pauses and return its error; the waiting cases are written for the person who decides."""
         run, waiting = self.evaluator.run, self.reviews.waiting()
-        if waiting and not is_closing(self.ledger, run):
+        if waiting and not is_closing(self.ledger.events, run):
             builder = ResultsBuilder(self.evaluator)
             for name in waiting:
                 self.reviews.keep_file(name, builder.case(name))
             self.say(STATUS_PAUSED)
-            self.ledger.finish_run(run, STATUS_PAUSED)
+            self.ledger.runs.finish(run, STATUS_PAUSED)
             return make_pause_error(run, waiting)
         self.say(STATUS_STOPPED)
-        self.ledger.finish_run(run, STATUS_STOPPED)
+        self.ledger.runs.finish(run, STATUS_STOPPED)
         return RunHalted(
             "stopped: the step under way was finished, and nothing is lost", field="run", got=run,
             hint=f"alphaloom resume {run}", code="stopped", exit_code=130,

@@ -37,7 +37,7 @@ def add_accepted(ledger: Ledger, run: str, name: str) -> AdmittedFactor:
     EvidenceError
         The run judged no such factor.
     """
-    archive = RunArchive(ledger, find_campaign(ledger, run) if run == "latest" else ledger.run(run))
+    archive = RunArchive(ledger, find_campaign(ledger, run) if run == "latest" else ledger.runs.find(run))
     verdict = _find_verdict(archive, name)
     word = Reviews.of(ledger, archive.run).word(verdict)
     if word != "accepted":
@@ -50,7 +50,7 @@ def add_accepted(ledger: Ledger, run: str, name: str) -> AdmittedFactor:
     evaluation, factor = archive.evaluations[verdict.factor_id], archive.expression(verdict.factor_id)
     claim = archive.claims[verdict.factor_id]
     row = LibraryRow(factor.id, evaluation.text, factor.shown, claim.id, archive.run.id, evaluation.sheet)
-    new = bool(ledger.kept.record(rows=[row]))
+    new = bool(ledger.library.record(rows=[row]))
     return AdmittedFactor(find_entry(ledger, factor.id), new)
 
 
@@ -77,7 +77,7 @@ def add_by_hand(ledger: Ledger, expression: Expression, day: str) -> AdmittedFac
     LibraryRefused
         It is on the watchlist, where new days may still prove it.
     """
-    with ledger.lock_library():
+    with ledger.library.lock():
         return _add_formula(ledger, expression, day)
 
 
@@ -94,7 +94,7 @@ def _add_formula(ledger: Ledger, expression: Expression, day: str) -> AdmittedFa
     sheet = {"fields": sorted(expression.fields)}
     row = LibraryRow(expression.id, write_in_own_language(expression), expression.shown, "", "", sheet, ADDED_BY_HAND)
     standing = StatusChange(expression.id, "added", "live", "hand", "added by hand; nobody judged it", day)
-    ledger.kept.record(rows=[row], standings=[standing])
+    ledger.library.record(rows=[row], standings=[standing])
     return AdmittedFactor(find_entry(ledger, expression.id), True)
 
 
@@ -116,7 +116,7 @@ def retire_factor(ledger: Ledger, name: str, reason: str, day: str, successor: s
     """
     if not reason.strip():
         raise LibraryRefused("A retirement needs a reason.", field="--reason", got=reason, allowed="a few words")
-    with ledger.lock_library():
+    with ledger.library.lock():
         return _retire_entry(ledger, name, reason.strip(), day, successor)
 
 
@@ -165,7 +165,7 @@ def restore_factor(ledger: Ledger, name: str, reason: str, day: str) -> Entry:
     """
     if not reason.strip():
         raise LibraryRefused("Bringing back needs a reason.", field="--reason", got=reason, allowed="a few words")
-    with ledger.lock_library():
+    with ledger.library.lock():
         entry = find_entry(ledger, name)
         if entry.status != "retired":
             raise LibraryRefused(
@@ -185,5 +185,5 @@ def _write_status(
 ) -> Entry:
     """Write a status change by hand into the history of a factor."""
     key = f"hand {sum(change.by == 'hand' for change in entry.history) + 1}"
-    ledger.kept.record(standings=[StatusChange(entry.factor_id, key, status, "hand", reason, day, numbers or {})])
+    ledger.library.record(standings=[StatusChange(entry.factor_id, key, status, "hand", reason, day, numbers or {})])
     return find_entry(ledger, entry.factor_id)

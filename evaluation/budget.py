@@ -41,7 +41,7 @@ class RefusedRuns:
 
     def __init__(self, ledger: Ledger, run: str) -> None:
         self._ledger, self._run = ledger, run
-        self._refusals = {event.key: event.body for event in ledger.events(run, RAN_EVENT)}
+        self._refusals = {event.key: event.body for event in ledger.events.of(run, RAN_EVENT)}
 
     def __len__(self) -> int:
         """Return the number of refusals."""
@@ -53,6 +53,6 @@ class RefusedRuns:
 
     def add(self, key: str, answer: dict[str, Any]) -> dict[str, Any]:
         """Record a refusal, and return it."""
-        self._ledger.record_event(self._run, RAN_EVENT, key, answer)
+        self._ledger.events.record(self._run, RAN_EVENT, key, answer)
         self._refusals[key] = answer
         return answer

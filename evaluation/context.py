@@ -141,7 +141,7 @@ def begin_run(
         "last_day": str(panel.dates[-1]),
         "sectors": "sector" in panel.groups,
     }
-    ledger.start_run(Run(run, config, request.seed, dataset, now.isoformat()))
+    ledger.runs.start(Run(run, config, request.seed, dataset, now.isoformat()))
     note_screening_seed(ledger, run, screens)
     return run
 
@@ -154,8 +154,8 @@ def refuse_other_stream(ledger: Ledger, windows: Windows, settings: EvidenceSett
     EvidenceError
         Earlier trials on this selection window, or on its returns, were judged by another `level` or `watch_p`.
     """
-    for run in dict.fromkeys(trial.run for trial in ledger.overlapping_trials(windows.key(windows.selection))):
-        rules = RunArchive(ledger, ledger.run(run)).rules
+    for run in dict.fromkeys(trial.run for trial in ledger.trials.overlapping(windows.key(windows.selection))):
+        rules = RunArchive(ledger, ledger.runs.find(run)).rules
         for name in ("level", "watch_p") if rules else ():
             value, earlier = getattr(settings, name), getattr(rules, name)
             if value != earlier:

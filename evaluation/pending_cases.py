@@ -95,13 +95,13 @@ class Reviews:
 
     def wait(self, row: LibraryRow) -> None:
         """Record that a factor passed the gate and waits; it enters the library when a person approves it."""
-        self.ledger.record_event(self.run, CASE_EVENT, row.factor_id, asdict(row))
+        self.ledger.events.record(self.run, CASE_EVENT, row.factor_id, asdict(row))
 
     def keep_file(self, factor_id: str, case: Mapping[str, Any]) -> None:
         """Store the file on a case for the person who decides; the first one stands."""
-        if self.ledger.event(self.run, CASE_FILE_EVENT, factor_id) is None:
-            body = self.ledger.put(canonical_json(dict(case)).encode())
-            self.ledger.record_event(self.run, CASE_FILE_EVENT, factor_id, {"file": body})
+        if self.ledger.events.get(self.run, CASE_FILE_EVENT, factor_id) is None:
+            body = self.ledger.objects.put(canonical_json(dict(case)).encode())
+            self.ledger.events.record(self.run, CASE_FILE_EVENT, factor_id, {"file": body})
 
     def file(self, factor_id: str) -> dict[str, Any]:
         """Return the stored file on a case.
@@ -111,25 +111,25 @@ class Reviews:
         ReviewRefused
             There is no such case, or the run was cut short before it paused.
         """
-        event = self.ledger.event(self.run, CASE_FILE_EVENT, factor_id)
+        event = self.ledger.events.get(self.run, CASE_FILE_EVENT, factor_id)
         if event is None:
             hint = "A run that was cut short pauses when it is resumed: alphaloom resume RUN."
             raise ReviewRefused(
                 "No such case waits for approval.", field="ID", got=factor_id, allowed=self.waiting(), hint=hint
             )
-        case: dict[str, Any] = json.loads(self.ledger.get(event.body["file"]))
+        case: dict[str, Any] = json.loads(self.ledger.objects.get(event.body["file"]))
         return case
 
     def cases(self) -> dict[str, LibraryRow]:
         """Return all cases by factor, decided ones included."""
-        return {event.key: LibraryRow(**event.body) for event in self.ledger.events(self.run, CASE_EVENT)}
+        return {event.key: LibraryRow(**event.body) for event in self.ledger.events.of(self.run, CASE_EVENT)}
 
     def waiting(self) -> list[str]:
         """Return the factors without a decision."""
         if not self.required:
             return []
-        decided = {event.key for event in self.ledger.events(self.run, REVIEW_EVENT)}
-        return [event.key for event in self.ledger.events(self.run, CASE_EVENT) if event.key not in decided]
+        decided = {event.key for event in self.ledger.events.of(self.run, REVIEW_EVENT)}
+        return [event.key for event in self.ledger.events.of(self.run, CASE_EVENT) if event.key not in decided]
 
     def undecided(self) -> list[LibraryRow]:
         """Return the library rows that the waiting factors would have."""
@@ -138,18 +138,18 @@ class Reviews:
 
     def decision(self, factor_id: str) -> PersonDecision | None:
         """Return the decision on a factor, or None."""
-        event = self.ledger.event(self.run, REVIEW_EVENT, factor_id)
+        event = self.ledger.events.get(self.run, REVIEW_EVENT, factor_id)
         return PersonDecision(factor_id, **event.body) if event else None
 
     def decisions(self) -> list[PersonDecision]:
         """Return every decision, by factor."""
-        return [PersonDecision(event.key, **event.body) for event in self.ledger.events(self.run, REVIEW_EVENT)]
+        return [PersonDecision(event.key, **event.body) for event in self.ledger.events.of(self.run, REVIEW_EVENT)]
 
     def heard(self) -> list[PersonDecision]:
         """Return the decisions whose comments were in the prompts of a later round."""
-        matches = (ROUND_PATTERN.match(event.key) for event in self.ledger.events(self.run, HYPOTHESIS_EVENT))
+        matches = (ROUND_PATTERN.match(event.key) for event in self.ledger.events.of(self.run, HYPOTHESIS_EVENT))
         last = max((int(match[1]) for match in matches if match), default=0)
-        shown = [event for event in self.ledger.events(self.run, SHOWN_REVIEWS_EVENT) if int(event.key[1:]) <= last]
+        shown = [event for event in self.ledger.events.of(self.run, SHOWN_REVIEWS_EVENT) if int(event.key[1:]) <= last]
         names = {review["factor"] for event in shown for review in event.body["reviews"]}
         return [decision for decision in self.decisions() if decision.factor_id in names and decision.comment]
 
@@ -172,7 +172,7 @@ class Reviews:
             )  # fmt: skip
         _refuse_comment(decision)
         body = {key: value for key, value in asdict(decision).items() if key != "factor_id"}
-        self.ledger.record_event(self.run, REVIEW_EVENT, name, body)
+        self.ledger.events.record(self.run, REVIEW_EVENT, name, body)
         self.settle()
 
     def settle(self) -> None:
@@ -180,17 +180,19 @@ class Reviews:
         cases = self.cases() if self.required else {}
         for decision in self.decisions():
             row = cases[decision.factor_id]
-            self.ledger.record_event(
+            self.ledger.events.record(
                 self.run, AGENT_REVIEW_EVENT, row.factor_id, self._record_for_agents(row, decision)
             )
             if decision.decision == "approve":
-                self.ledger.add_to_library(row)
+                self.ledger.library.add(row)
 
     def _record_for_agents(self, row: LibraryRow, decision: PersonDecision) -> dict[str, Any]:
         """Return the record for agents: search facts and the person's comment, without name and time."""
-        event = self.ledger.event(self.run, "set", row.factor_id)
+        event = self.ledger.events.get(self.run, "set", row.factor_id)
         members = list(event.body) if event else []
-        claims = {score.factor_id: score.hypothesis for score in self.ledger.evaluations(self.run)} if members else {}
+        claims = (
+            {score.factor_id: score.hypothesis for score in self.ledger.evaluations.of(self.run)} if members else {}
+        )
         hypotheses = [claims[name] for name in members] if members else [row.hypothesis]
         words = {"decision": decision.decision, "comment": decision.comment, "text": row.canonical}
         return {**words, "members": members, "hypotheses": list(dict.fromkeys(hypotheses))}

@@ -27,7 +27,7 @@ def recall_facts(evaluator: Evaluator, limit: int, query: str = "") -> dict[str,
     (`memory`), the number of tries of each mechanism, some refusals with their reasons, and the factors last added to
     the library. The order is by merit, then id, so that it depends on the records and not on their times.
     """
-    words = {row.factor_id: evaluator.reviews.word(row) for row in evaluator.ledger.verdicts(evaluator.run)}
+    words = {row.factor_id: evaluator.reviews.word(row) for row in evaluator.ledger.verdicts.of(evaluator.run)}
     claims, all_claims = evaluator.claims(), evaluator.tried.told()
     lines = evaluator.rows.lines
     ranked = sorted((name for name in lines if name in claims), key=lambda name: (-(lines[name].merit or 0.0), name))

@@ -54,7 +54,7 @@ class Scores(Mapping[str, Evaluation]):
         self.lines: dict[str, ScoreLine] = {}
         self.singles = 0
         self.best_t: float | None = None
-        for _, row in ledger.evaluations_since(run):
+        for _, row in ledger.evaluations.since(run):
             self.add(row)
 
     def add(self, row: Evaluation) -> None:
@@ -77,7 +77,7 @@ class Scores(Mapping[str, Evaluation]):
         """Return the full evaluation of a factor."""
         if factor_id not in self.lines:
             raise KeyError(factor_id)
-        row = self._cache.get(factor_id) or self._ledger.evaluation(self._run, factor_id)
+        row = self._cache.get(factor_id) or self._ledger.evaluations.get(self._run, factor_id)
         assert row is not None, "the ledger never loses a row"
         return self._cache_row(row)
 
@@ -123,7 +123,7 @@ class ProposalLog:
     def refresh(self) -> ProposalLog:
         """Read the proposals recorded since the last call."""
         with self._lock:
-            for place, attempt in self._ledger.attempts_since(self._run, self._last_place):
+            for place, attempt in self._ledger.attempts.since(self._run, self._last_place):
                 self._last_place = place
                 self._add(attempt)
         return self
@@ -156,7 +156,7 @@ class ProposalLog:
 
     def _read_claim(self, hypothesis: str) -> Claim:
         if hypothesis not in self._claims:
-            event = self._ledger.event(self._run, "claim", hypothesis)
+            event = self._ledger.events.get(self._run, "claim", hypothesis)
             assert event is not None, "a claim is recorded before its attempts"
             self._claims[hypothesis] = Claim.from_record(event.body)
         return self._claims[hypothesis]

@@ -158,27 +158,27 @@ class Evaluator:
 
     def trials_spent(self) -> int:
         """Count the trials that this run opened, or was charged for after another run was cut short."""
-        trials = self.ledger.overlapping_trials(self.windows.key(self.windows.selection))
-        return sum(trial.run == self.run for trial in trials) + len(self.ledger.events(self.run, PAID_EVENT))
+        trials = self.ledger.trials.overlapping(self.windows.key(self.windows.selection))
+        return sum(trial.run == self.run for trial in trials) + len(self.ledger.events.of(self.run, PAID_EVENT))
 
     def begin(self) -> None:
         """Record the library at the start of the run, so that later additions of other runs do not affect it."""
         self.reviews.settle()
-        factor_ids = [row.factor_id for row in self.ledger.library()]
+        factor_ids = [row.factor_id for row in self.ledger.library.rows()]
         bodies = {"library": factor_ids, "retired": sorted(read_retired(self.ledger, self.run))}
         for kind, body in {**bodies, DECAYING_EVENT: list_decaying(self.ledger, self.windows)}.items():
-            if not self.ledger.events(self.run, kind):
-                self.ledger.record_event(self.run, kind, "start", body)
+            if not self.ledger.events.of(self.run, kind):
+                self.ledger.events.record(self.run, kind, "start", body)
 
     @cached_property
     def _library_at_start(self) -> frozenset[str] | None:
-        events = self.ledger.events(self.run, "library")
+        events = self.ledger.events.of(self.run, "library")
         return frozenset(events[0].body) if events else None
 
     def library(self) -> list[LibraryRow]:
         """Return the library as this run sees it: its state at the start, and the run's accepted and waiting ones."""
-        rows, at_start = self.ledger.library(), self._library_at_start
-        accepted = {row.factor_id for row in self.ledger.verdicts(self.run) if self.reviews.word(row) == "accepted"}
+        rows, at_start = self.ledger.library.rows(), self._library_at_start
+        accepted = {row.factor_id for row in self.ledger.verdicts.of(self.run) if self.reviews.word(row) == "accepted"}
         visible = {row.factor_id: row for row in rows if at_start is None or row.factor_id in at_start | accepted}
         visible |= {row.factor_id: row for row in self.reviews.undecided() if row.factor_id not in visible}
         return [visible[name] for name in sorted(visible)]
@@ -238,7 +238,7 @@ class Evaluator:
 
     def _propose(self, proposal: Proposal) -> dict[str, Any]:
         proposal.refuse_retold(self.ledger, self.run)
-        self.ledger.record_event(self.run, "claim", proposal.claim.id, proposal.claim.record())
+        self.ledger.events.record(self.run, "claim", proposal.claim.id, proposal.claim.record())
         try:
             expression = self.read(proposal.text)
         except ParseError as error:
@@ -279,7 +279,7 @@ class Evaluator:
         return {"ok": False, "stage": stage, "errors": errors}
 
     def _record_attempt(self, proposal: Proposal, factor_id: str | None, stage: Stage, reason: str) -> None:
-        self.ledger.record_attempt(
+        self.ledger.attempts.add(
             Attempt(self.run, proposal.key, proposal.claim.id, proposal.text, factor_id, stage, reason)
         )
 
@@ -294,7 +294,7 @@ class Evaluator:
     def _score(self, expression: Expression, hypothesis: str) -> Evaluation:
         """Score a factor on search and record it; sets are scored even when the budget of evaluations is spent."""
         row = Evaluation(self.run, expression.id, expression.text, hypothesis, self._measure(expression))
-        self.ledger.record_evaluation(row)
+        self.ledger.evaluations.add(row)
         self.rows.add(row)
         return row
 
@@ -403,8 +403,8 @@ class Evaluator:
             self.settings.horizon_days,
             tuple(sorted(expression.fields)),
         )
-        self.ledger.record_event(self.run, "set", expression.id, [part.expression.id for part in members])
-        self.ledger.record_event(self.run, "claim", claim.id, claim.record())
+        self.ledger.events.record(self.run, "set", expression.id, [part.expression.id for part in members])
+        self.ledger.events.record(self.run, "claim", claim.id, claim.record())
         return Case(expression, claim, self.values(expression), row.sheet["rank_ic"], members)
 
     def _make_case(self, factor_id: str) -> Case:
@@ -421,10 +421,10 @@ class Evaluator:
 
     def _judge(self, case: Case, batch: Sequence[KnownFormula]) -> Verdict:
         name = case.expression.id
-        earlier = next((row for row in self.ledger.verdicts(self.run) if row.factor_id == name), None)
+        earlier = next((row for row in self.ledger.verdicts.of(self.run) if row.factor_id == name), None)
         verdict = Verdict.restored(earlier) if earlier else self.gate.judge(case, self._collect_surroundings(batch))
         if earlier is None:
-            self.ledger.record_verdict(verdict.row(self.run))
+            self.ledger.verdicts.add(verdict.row(self.run))
         if verdict.word != "accepted":
             return verdict
         self._keep_accepted(case)
@@ -439,6 +439,6 @@ class Evaluator:
         expression, row = case.expression, self.rows.get(case.expression.id)
         sheet = dict(row.sheet) if row else {"fields": sorted(expression.fields)}
         entry = LibraryRow(expression.id, expression.text, expression.shown, case.claim.id, self.run, sheet)
-        (self.reviews.wait if self.approve else self.ledger.add_to_library)(entry)
+        (self.reviews.wait if self.approve else self.ledger.library.add)(entry)
         self._holdings.show(self.library())
         self.library_values.show(self.compared())

@@ -17,9 +17,9 @@ from .settings import RECORDED_CONTEXT, EvidenceSettings, complete_settings
 
 def scored_claims(ledger: Ledger, run: str) -> dict[str, Claim]:
     """Return the claim of each scored factor: that of the attempt with the smallest key, whatever its time."""
-    bodies = {event.key: event.body for event in ledger.events(run, "claim")}
+    bodies = {event.key: event.body for event in ledger.events.of(run, "claim")}
     claims: dict[str, Claim] = {}
-    for attempt in sorted(ledger.attempts(run), key=lambda attempt: attempt.key):
+    for attempt in sorted(ledger.attempts.of(run), key=lambda attempt: attempt.key):
         if attempt.stage == "scored" and attempt.factor_id and attempt.factor_id not in claims:
             claims[attempt.factor_id] = Claim.from_record(bodies[attempt.hypothesis])
     return claims
@@ -45,29 +45,29 @@ class RunArchive:
     @cached_property
     def evaluations(self) -> Mapping[str, Evaluation]:
         """Return the scores on search by factor id."""
-        return {row.factor_id: row for row in self.ledger.evaluations(self.run.id)}
+        return {row.factor_id: row for row in self.ledger.evaluations.of(self.run.id)}
 
     @cached_property
     def verdicts(self) -> Mapping[str, VerdictRow]:
         """Return the verdicts by factor id."""
-        return {row.factor_id: row for row in self.ledger.verdicts(self.run.id)}
+        return {row.factor_id: row for row in self.ledger.verdicts.of(self.run.id)}
 
     @cached_property
     def members(self) -> Mapping[str, Sequence[str]]:
         """Return the ids of the members of each set."""
-        return {event.key: event.body for event in self.ledger.events(self.run.id, "set")}
+        return {event.key: event.body for event in self.ledger.events.of(self.run.id, "set")}
 
     @cached_property
     def claims(self) -> Mapping[str, Claim]:
         """Return the hypothesis of each scored factor and set."""
-        bodies = {event.key: event.body for event in self.ledger.events(self.run.id, "claim")}
+        bodies = {event.key: event.body for event in self.ledger.events.of(self.run.id, "claim")}
         sets = {name: Claim.from_record(bodies[f"set-{name}"]) for name in self.members}
         return {**sets, **scored_claims(self.ledger, self.run.id)}
 
     @cached_property
     def trials(self) -> Sequence[Trial]:
         """Return every trial of the workspace, in the order of opening."""
-        return self.ledger.trials()
+        return self.ledger.trials.all()
 
     def trial(self, row: VerdictRow) -> Trial | None:
         """Return the trial of a verdict: that of its number and subject, preferably in its window."""

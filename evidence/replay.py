@@ -169,7 +169,7 @@ def _find_stale_members(archive: RunArchive, row: VerdictRow, reason: Reason) ->
 
 def check_stream(archive: RunArchive, trial: Trial) -> Iterator[RecordDifference]:
     """Yield differences in a trial's place in the stream: its number, and the discoveries before it."""
-    shared = {other.id for other in archive.ledger.overlapping_trials(trial.window, trial.opened_at)}
+    shared = {other.id for other in archive.ledger.trials.overlapping(trial.window, trial.opened_at)}
     earlier = [other for other in archive.trials if other.id in shared and other.id < trial.id]
     declared = max([trial.prior, *(other.prior for other in earlier)])
     yield from find_differences(trial.number, 1 + declared + len(earlier), "look.number")
@@ -214,7 +214,7 @@ def read_trial_evidence(
     if digest is None:
         return None, TOO_OLD_MESSAGE
     try:
-        return TrialEvidence.read(archive.ledger.get(digest)), ""
+        return TrialEvidence.read(archive.ledger.objects.get(digest)), ""
     except AlphaloomError as error:
         differences.append(RecordDifference("look.seen", digest, error.message))
         return None, ""

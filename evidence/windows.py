@@ -93,7 +93,11 @@ def fix_windows(panel: Panel, ledger: Ledger, settings: WindowSettings, dataset:
     embargo = max(HORIZONS) + 1
     proposed = _propose_boundaries(panel, settings, dataset, embargo)
     return _place_windows(
-        panel, ledger.fix_boundaries(proposed, store=store, fingerprint=panel.fingerprint), settings, embargo, proposed
+        panel,
+        ledger.trials.fix_boundaries(proposed, store=store, fingerprint=panel.fingerprint),
+        settings,
+        embargo,
+        proposed,
     )
 
 
@@ -111,7 +115,7 @@ def windows_as_of(panel: Panel, ledger: Ledger, settings: WindowSettings, datase
     """
     embargo = max(HORIZONS) + 1
     proposed = _propose_boundaries(panel, settings, dataset, embargo)
-    fixed = ledger.fix_boundaries(proposed, store=False, fingerprint=panel.fingerprint)
+    fixed = ledger.trials.fix_boundaries(proposed, store=False, fingerprint=panel.fingerprint)
     if fixed.sealed_end <= proposed.sealed_end:
         return _place_windows(panel, fixed, settings, embargo, proposed)
     if fixed.search_end < proposed.search_end:

@@ -29,7 +29,7 @@ class Journal:
     def record(self, kind: str, key: str, body: dict[str, Any]) -> None:
         """Store a body, unless one is stored under the kind and key."""
         if self.read(kind, key) is None:
-            self._ledger.record_event(self._run, f"agents.{kind}", key, body)
+            self._ledger.events.record(self._run, f"agents.{kind}", key, body)
             self._cache((kind, key), canonical_json(body))
 
     def read(self, kind: str, key: str) -> dict[str, Any] | None:
@@ -38,7 +38,7 @@ class Journal:
         if place in self._at_hand:
             self._at_hand.move_to_end(place)
             return self._at_hand[place][0]
-        event = self._ledger.event(self._run, f"agents.{kind}", key)
+        event = self._ledger.events.get(self._run, f"agents.{kind}", key)
         return None if event is None else self._cache(place, canonical_json(event.body))
 
     def _cache(self, place: tuple[str, str], text: str) -> dict[str, Any]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from .database.locks import hold_lock
 from .database.protocol import Database, Transaction
 from .database.register import Register
 from .digest import canonical_json
@@ -26,13 +29,24 @@ class Pass:
 class Library:
     """Stores factors, status changes and observations: append-only, each write in one transaction."""
 
-    def __init__(self, database: Database, now: Callable[[], str]) -> None:
+    def __init__(self, database: Database, lock: Path, now: Callable[[], str]) -> None:
         self._database = database
+        self._lock = lock
         self._now = now
         self._names = NameLists()
         self._rows = Register(database, "library", LibraryRow, now)
         self._standings = Register(database, "standings", StatusChange, now)
         self._sightings = Register(database, "sightings", Sighting, now)
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Lock status changes for this process; `RunLocked`, with the other's number, if they are locked.
+
+        It is needed between reading statuses and writing changes that follow from them. Without it, a factor that a
+        person retires meanwhile would be set back to its earlier status.
+        """
+        with hold_lock(self._lock, "library"), self._database.held("the library"):
+            yield
 
     def rows(self) -> list[LibraryRow]:
         """Return every factor of the library by id, retired ones included."""

@@ -6,21 +6,23 @@ import difflib
 import json
 import re
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .database.protocol import Database, Transaction
+from .database.locks import hold_lock, holder
+from .database.protocol import Database, Transaction, explained
 from .database.register import conflict
 from .database.schema import REGISTERS, TABLE_KEYS
 from .digest import canonical_json
 from .errors import LedgerConflict, LedgerError, UnknownRun
+from .files.private import make_folder
 from .records import Run
 
 if TYPE_CHECKING:
-    from .store import Ledger
+    from .registers import EventRegister
 
 LATEST = "latest"
 _RUN_ID_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -41,7 +43,7 @@ class RunRecord:
         self._now = now
 
     def start(self, run: Run) -> None:
-        """Record a run; starting the same one again does nothing."""
+        """Record a run and make its folder; starting the same one again does nothing."""
         check_name(run.id)
         fields = asdict(run)
         del fields["id"], fields["status"]
@@ -56,6 +58,9 @@ class RunRecord:
                 raise conflict("runs", [run.id], json.loads(stored), json.loads(body))
 
         self._database.write(work)
+        folder = self.folder(run.id)
+        with explained(folder):
+            make_folder(folder)
 
     def finish(self, run: str, status: str) -> None:
         """Record the final status of a run; the last status counts, and earlier ones stay in the record."""
@@ -83,7 +88,7 @@ class RunRecord:
         rows = self._database.rows(_ALL)
         return [replace(Run(id=name, **json.loads(body)), status=status) for name, body, status in rows]
 
-    def find(self, name: str) -> Run:
+    def find(self, name: str | Path) -> Run:
         """Return the run that a person means: `latest`, an id, the start of one id, or the run's folder.
 
         Raises
@@ -91,7 +96,7 @@ class RunRecord:
         UnknownRun
             If it is none of these; the nearest and the most recent runs are named.
         """
-        runs = {run.id: run for run in self.all()}
+        name, runs = str(name), {run.id: run for run in self.all()}
         if name == LATEST and runs:
             return list(runs.values())[-1]
         if name in runs:
@@ -108,6 +113,39 @@ class RunRecord:
         """Return the id of the run whose folder this is; "" if it is none."""
         path = Path(name).expanduser().resolve()
         return path.name if path.parent == self._folder.resolve() else ""
+
+    def folder(self, run: str) -> Path:
+        """Return the folder of a run."""
+        check_name(run)
+        return self._folder / run
+
+    def files(self, run: str) -> Path:
+        """Return the folder of a run of this workspace; `UnknownRun` if another workspace on the database has it."""
+        folder = self.folder(run)
+        if not folder.is_dir():
+            raise UnknownRun(
+                f"the files of run {run} are not in this workspace", field="run", got=run,
+                hint="Name the workspace that ran it with --workspace DIR.",
+            )  # fmt: skip
+        return folder
+
+    @contextmanager
+    def lock(self, run: str) -> Iterator[None]:
+        """Lock a run, here and on a shared database; `RunLocked`, with the other process, if it is locked."""
+        with hold_lock(self.folder(run) / "lock", run), self._database.held(f"run {run}"):
+            yield
+
+    def holder(self, run: str) -> str | None:
+        """Return the process that works on a run: its number, and its machine if it may be another; None if none."""
+        return holder(self.folder(run) / "lock") or self._database.holder(f"run {run}")
+
+    def is_held(self, run: str) -> bool:
+        """Return whether a process works on a run."""
+        return self.holder(run) is not None
+
+    def breaks(self, run: Run) -> list[Break]:
+        """Return the gaps in the ledger's tables, and times that go back or are before the start of the run."""
+        return list(breaks(self._database, run))
 
 
 def check_name(run: str) -> None:
@@ -210,23 +248,23 @@ def _parse_time(at: str) -> datetime | None:
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
-def count_stops(ledger: Ledger, run: str) -> int:
+def count_stops(events: EventRegister, run: str) -> int:
     """Count the requests to stop of a run; a process obeys those that come after its start."""
-    return len(ledger.events(run, STOP_EVENT))
+    return len(events.of(run, STOP_EVENT))
 
 
-def ask_to_stop(ledger: Ledger, run: str, by: str) -> None:
+def ask_to_stop(events: EventRegister, run: str, by: str) -> None:
     """Ask the process that works on a run to stop after the current step."""
     with suppress(LedgerConflict):  # a second request at the same time: one is enough
-        ledger.record_event(run, STOP_EVENT, f"{count_stops(ledger, run) + 1:06d}", {"by": by})
+        events.record(run, STOP_EVENT, f"{count_stops(events, run) + 1:06d}", {"by": by})
 
 
-def ask_to_close(ledger: Ledger, run: str, by: str) -> None:
+def ask_to_close(events: EventRegister, run: str, by: str) -> None:
     """Ask that a run's search end after the current step and the run be closed; this cannot be taken back."""
     with suppress(LedgerConflict):
-        ledger.record_event(run, CLOSE_EVENT, "asked", {"by": by})
+        events.record(run, CLOSE_EVENT, "asked", {"by": by})
 
 
-def is_closing(ledger: Ledger, run: str) -> bool:
+def is_closing(events: EventRegister, run: str) -> bool:
     """Return whether a run was asked to close."""
-    return ledger.event(run, CLOSE_EVENT, "asked") is not None
+    return events.get(run, CLOSE_EVENT, "asked") is not None

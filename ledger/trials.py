@@ -22,8 +22,13 @@ class TrialRecord:
         self._now = now
         self._names = NameLists()
 
-    def open_trial(self, look: Look) -> Trial:
-        """Count a test on a selection window; the same question about the same subject on it is counted once."""
+    def open(self, look: Look) -> Trial:
+        """Count a test on a selection window before it is made.
+
+        The number is 1, plus the tests declared as made elsewhere, plus the factors that the library watched on shared
+        data, plus the trials of this workspace whose window shares data: the same returns, or a day and a name. The
+        same question about the same subject on the same window is one trial, whoever asks.
+        """
 
         def work(session: Transaction) -> Trial:
             window = self._names.columns(session, look.window)
@@ -54,7 +59,7 @@ class TrialRecord:
         """Return the largest `prior` of these trials; 0 if there are none."""
         return max(read_column(session, "trials", "prior", trials), default=0)
 
-    def close_trial(self, trial: int, outcome: JsonObject) -> Trial:
+    def close(self, trial: int, outcome: JsonObject) -> Trial:
         """Store the outcome of a trial; a later outcome changes nothing."""
         body = canonical_json(outcome)
 
@@ -66,8 +71,12 @@ class TrialRecord:
 
         return self._database.write(work)
 
-    def overlapping_trials(self, window: WindowKey, known_at: str = "") -> list[Trial]:
-        """Return the trials whose window shares data with this one, by number; see `Ledger.overlapping_trials`."""
+    def overlapping(self, window: WindowKey, known_at: str = "") -> list[Trial]:
+        """Return the trials whose window shares data with this one, by number.
+
+        Shared are the same returns under any symbols and dates, or a day and a name. `known_at` asks what was known at
+        a moment: data that was recognised later does not count.
+        """
 
         def work(session: Transaction) -> list[Trial]:
             ids = set(self._names.overlapping(session, "trials", window, known_at))
@@ -75,7 +84,7 @@ class TrialRecord:
 
         return sorted(self._database.read(work), key=lambda trial: (trial.number, trial.id))
 
-    def trials(self) -> list[Trial]:
+    def all(self) -> list[Trial]:
         """Return every trial of the workspace, in the order in which they were opened."""
 
         def work(session: Transaction) -> list[Trial]:
@@ -96,6 +105,10 @@ class TrialRecord:
             return number
 
         return self._database.write(work)
+
+    def openings_of(self, run: str) -> list[int]:
+        """Return the numbers of the openings of sealed days that a run made."""
+        return [int(number) for (number,) in self._database.rows("SELECT number FROM openings WHERE run = ?", (run,))]
 
     def openings(self, window: WindowKey) -> list[Opening]:
         """Return the openings whose window shares data with this one, oldest first."""

@@ -40,7 +40,7 @@ class Condition:
     ) -> Condition:
         """Read the days of a factor; `markets` are the names of the workspace's data sets (default: the ledger's)."""
         sign = entry.terms.sign if entry.terms else 1
-        observations = Observations.of(ledger.kept.sightings(entry.factor_id), sign)
+        observations = Observations.of(ledger.library.sightings(entry.factor_id), sign)
         market_names = list_markets(ledger) if markets is None else markets
         return cls(entry, observations, rules, promoted, is_of_other_market(entry, market_names))
 
@@ -158,7 +158,7 @@ def list_conditions(ledger: Ledger, rules: LibrarySettings) -> list[Condition]:
 
 def list_markets(ledger: Ledger) -> list[tuple[str, ...]]:
     """Return the names of each data set of a workspace."""
-    return [boundaries.names for boundaries in ledger.boundaries()]
+    return [boundaries.names for boundaries in ledger.trials.boundaries()]
 
 
 def _select_figures(search: Mapping[str, Any]) -> dict[str, Any]:

@@ -156,10 +156,10 @@ class Entry:
 def list_entries(ledger: Ledger) -> list[Entry]:
     """Return the library's factors by id, then the entries of the watchlist in the order of judgement."""
     histories: dict[str, list[StatusChange]] = {}
-    for standing in ledger.kept.standings():
+    for standing in ledger.library.standings():
         histories.setdefault(standing.factor_id, []).append(standing)
     reader = _Reader(ledger)
-    rows = ledger.library()
+    rows = ledger.library.rows()
     entries = [reader.read_entry(row, histories.get(row.factor_id, [])) for row in rows]
     factor_ids = {row.factor_id for row in rows}
     return [*entries, *reader.watchlist(factor_ids, histories)]
@@ -211,10 +211,10 @@ def is_of_other_market(entry: Entry, markets: Sequence[Sequence[str]]) -> bool:
 
 def read_retired(ledger: Ledger, run: str) -> frozenset[str]:
     """Return the factors that were retired when a run began; for a run without this record, those retired now."""
-    events = ledger.events(run, "retired")
+    events = ledger.events.of(run, "retired")
     if events:
         return frozenset(events[0].body)
-    last = {change.factor_id: change.status for change in ledger.kept.standings()}
+    last = {change.factor_id: change.status for change in ledger.library.standings()}
     return frozenset(name for name, status in last.items() if status == "retired")
 
 
@@ -232,7 +232,7 @@ class _Reader:
 
     @cached_property
     def archives(self) -> dict[str, RunArchive]:
-        return {run.id: RunArchive(self.ledger, run) for run in self.ledger.runs()}
+        return {run.id: RunArchive(self.ledger, run) for run in self.ledger.runs.all()}
 
     def read_entry(self, row: LibraryRow, history: Sequence[StatusChange]) -> Entry:
         """Return the entry of a library row."""
@@ -291,7 +291,7 @@ class _Reader:
             horizon_days=rules.horizon_days,
             returns=rules.returns,
             sign=1 if search["rank_ic"] > 0 else -1,
-            judged_to=max(last, self.ledger.kept.seen_before(archive.run.started_at, names)),
+            judged_to=max(last, self.ledger.library.seen_before(archive.run.started_at, names)),
             rank_ic=selection["rank_ic"],
             deviation=abs(search["rank_ic"] / search["icir"]),
             sectors=archive.run.config.get("sectors"),
@@ -304,8 +304,8 @@ def last_day(ledger: Ledger, run: Run) -> str:
     """Return the last day of a run's panel; for an old run from its results; empty if unknown."""
     if "last_day" in run.config:
         return str(run.config["last_day"])
-    digest = ledger.artefacts(run.id).get("results.json")
-    return str(json.loads(ledger.get(digest))["data"]["last_day"]) if digest else ""
+    digest = ledger.artefacts.digests(run.id).get("results.json")
+    return str(json.loads(ledger.objects.get(digest))["data"]["last_day"]) if digest else ""
 
 
 def list_decaying(ledger: Ledger, windows: Windows) -> list[dict[str, str]]:
@@ -318,7 +318,7 @@ def list_decaying(ledger: Ledger, windows: Windows) -> list[dict[str, str]]:
         workspace knows the run's returns under other dates, since watched days cannot be compared with its windows
         then.
     """
-    if ledger.known_as(windows.key(windows.search)):
+    if ledger.trials.known_as(windows.key(windows.search)):
         return []
     entries = [
         entry for entry in list_entries(ledger) if entry.status == "decaying" and _may_disclose(entry, ledger, windows)
@@ -331,14 +331,14 @@ def _may_disclose(entry: Entry, ledger: Ledger, windows: Windows) -> bool:
     names = set(entry.terms.names) if entry.terms else set()
     shared = len(names.intersection(windows.boundaries.names))
     closed = windows.selection.first_day, windows.sealed.last_day
-    days = [sighting.day for sighting in ledger.kept.sightings(entry.factor_id)]
+    days = [sighting.day for sighting in ledger.library.sightings(entry.factor_id)]
     return shared >= MIN_PANEL_NAME_SHARE * max(len(names), 1) and not any(
         closed[0] <= day <= closed[1] for day in days
     )
 
 
 def _describe_decaying(entry: Entry, ledger: Ledger) -> dict[str, str]:
-    claim = RunArchive(ledger, ledger.run(entry.run)).claims.get(entry.factor_id)
+    claim = RunArchive(ledger, ledger.runs.find(entry.run)).claims.get(entry.factor_id)
     since = next(change.day for change in reversed(entry.history) if change.status == "decaying")
     return {
         "id": entry.factor_id,

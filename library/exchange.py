@@ -159,7 +159,7 @@ def import_library(ledger: Ledger, path: Path, day: str) -> dict[str, Any]:
         Day of the import, for the history.
     """
     file = read_library_file(path)
-    with ledger.lock_library():
+    with ledger.library.lock():
         return _import_factors(ledger, file, path.name, day)
 
 
@@ -168,7 +168,7 @@ def _import_factors(ledger: Ledger, file: LibraryFile, name: str, day: str) -> d
     fresh = {factor.id: factor for factor in file.factors if factor.id not in entries}
     rows = [_make_row(factor) for factor in fresh.values()]
     standings = [_make_status(factor, name, day) for factor in fresh.values()]
-    added = ledger.kept.record(rows=rows, standings=standings)
+    added = ledger.library.record(rows=rows, standings=standings)
     watched = sorted(
         factor.id for factor in file.factors if factor.id in entries and entries[factor.id].status == WATCHLIST
     )

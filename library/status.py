@@ -120,7 +120,7 @@ class _StatusPass:
         events = [
             event for reading in readings for event in _list_quarter_ends(reading, places[reading.entry.factor_id])
         ]
-        promoted = sum(row.origin == PROMOTED for row in self.ledger.library())
+        promoted = sum(row.origin == PROMOTED for row in self.ledger.library.rows())
         for event in sorted(events, key=lambda event: event.key):
             name = event.reading.entry.factor_id
             need = e_lond_threshold(event.place, promoted, self.settings.library.level)
@@ -157,7 +157,7 @@ class _StatusPass:
 
     def _assign_places(self, readings: Sequence[FactorReading]) -> dict[str, int]:
         """Give each entry that is watched for the first time the next place."""
-        last_place = sum(standing.key == "watched" for standing in self.ledger.kept.standings())
+        last_place = sum(standing.key == "watched" for standing in self.ledger.library.standings())
         places: dict[str, int] = {}
         for reading in readings:
             name, place = reading.entry.factor_id, reading.entry.place
@@ -176,7 +176,7 @@ class _StatusPass:
     def _find_twin(self, entry: Entry, day: str) -> str:
         """Return the library factor that resembles an entry on a day, by formula or values; empty if there is none."""
         entries = [other for other in list_entries(self.ledger) if other.origin != WATCHLIST]
-        rows = [*self.ledger.library(), *self.rows.values()]
+        rows = [*self.ledger.library.rows(), *self.rows.values()]
         nearest = Catalogue(KnownLibrary(self.ledger.workspace, _parse_row, rows).shelves).nearest(entry.expression)
         if nearest and nearest[0].ratio > self.settings.max_similarity:
             return f"nearly {nearest[0].known.name} of the library"

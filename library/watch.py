@@ -72,13 +72,13 @@ class LibraryWatch:
             knows under other dates; nothing is recorded.
         """
         self._refuse_moved_dates()
-        with self.ledger.lock_library():
+        with self.ledger.library.lock():
             readings = [self._read_factor(entry) for entry in list_entries(self.ledger) if is_watchable(entry)]
             self._refuse_changed_days(readings, revised)
             changed = judge_new_days(readings, self.ledger, self._engine, self.settings)
             passes = [self._make_pass(reading, revised) for reading in changed.readings if reading.new]
             standings = [standing for reading in changed.readings for standing in reading.changes]
-            self.ledger.kept.record(rows=changed.rows, standings=standings, passes=passes)
+            self.ledger.library.record(rows=changed.rows, standings=standings, passes=passes)
         return list(changed.readings)
 
     # Reading the panel.
@@ -96,7 +96,7 @@ class LibraryWatch:
     @cached_property
     def _last_closed_day(self) -> str:
         """Return the last sealed day of data sets that share names with the panel; watching starts after it."""
-        return self.ledger.last_sealed_day(self._make_key(str(self.panel.dates[0]), str(self.panel.dates[-1])))
+        return self.ledger.trials.last_sealed_day(self._make_key(str(self.panel.dates[0]), str(self.panel.dates[-1])))
 
     def _make_key(self, first_day: str, last_day: str) -> WindowKey:
         return WindowKey(self.dataset, first_day, last_day, self.panel.symbols, self.panel.fingerprint)
@@ -116,7 +116,7 @@ class LibraryWatch:
 
     def _read_factor(self, entry: Entry) -> FactorReading:
         """Read one factor's new days, and its recorded days again."""
-        before = self.ledger.kept.sightings(entry.factor_id)
+        before = self.ledger.library.sightings(entry.factor_id)
         lacking = self._find_obstacle(entry)
         if lacking or entry.terms is None:
             return FactorReading(entry, before, lacking=lacking)
@@ -190,7 +190,7 @@ class LibraryWatch:
 
     def _refuse_moved_dates(self) -> None:
         """Refuse known returns under other dates, by which searched or sealed days could count as new."""
-        known = self.ledger.known_as(self._make_key(str(self.panel.dates[0]), str(self.panel.dates[-1])))
+        known = self.ledger.trials.known_as(self._make_key(str(self.panel.dates[0]), str(self.panel.dates[-1])))
         if known:
             raise EvidenceError(
                 f"The panel has known returns under other dates: those of {known[0]}; this workspace knows them as "

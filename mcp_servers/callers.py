@@ -253,19 +253,19 @@ class CallerContexts:
         columns = {*panel.fields} - {*evaluator.mandate.columns(panel)}
         listed = self._list_library(day, withheld | columns)
         with ExitStack() as own:
-            setup.ledger.start_run(
+            setup.ledger.runs.start(
                 Run(name, config | {"rules": rules}, setup.seed, bench.windows.boundaries.dataset, now.isoformat())
             )
-            own.callback(setup.ledger.finish_run, name, "done")
-            own.enter_context(setup.ledger.lock(name))
-            setup.ledger.record_event(name, "library", "start", listed)
+            own.callback(setup.ledger.runs.finish, name, "done")
+            own.enter_context(setup.ledger.runs.lock(name))
+            setup.ledger.events.record(name, "library", "start", listed)
             self._runs.enter_context(own.pop_all())
         return evaluator
 
     def _list_library(self, day: date | None, hidden: frozenset[str]) -> list[str]:
         """Return the library's factors that were judged until `day` and whose text names no hidden field."""
         if day is None:
-            factors = [(row.factor_id, row.text) for row in self.setup.ledger.library()]
+            factors = [(row.factor_id, row.text) for row in self.setup.ledger.library.rows()]
         else:
             factors = [
                 (entry.factor_id, entry.text)

@@ -36,7 +36,7 @@ def run_sealed_exam(
     """
     window, ledger = judged.windows.sealed, judged.ledger
     key = judged.windows.key(window)
-    number = ledger.record_opening(Opening(judged.run, key, reason))
+    number = ledger.trials.record_opening(Opening(judged.run, key, reason))
     recorded = find_own_opening(judged)
     sheet = judged.scorer.score(score, window, 1)
     singles = {part.factor_id: judged.scorer.score(part.values, window, part.sign) for part in parts}
@@ -55,14 +55,14 @@ def find_own_opening(judged: RecordedRun) -> Opening | None:
     """Return the opening that this run recorded, or None."""
     key = judged.windows.key(judged.windows.sealed)
     own_openings = [
-        opening for opening in judged.ledger.openings(key) if opening.run == judged.run and opening.window == key
+        opening for opening in judged.ledger.trials.openings(key) if opening.run == judged.run and opening.window == key
     ]
     return own_openings[0] if own_openings else None
 
 
 def list_earlier_openings(ledger: Ledger, key: WindowKey, run: str) -> list[dict[str, Any]]:
     """Return openings by other runs of days and names shared with a window, before this run's own."""
-    openings = ledger.openings(key)
+    openings = ledger.trials.openings(key)
     own_number = next((opening.number for opening in openings if opening.run == run and opening.window == key), None)
     others = [
         opening for opening in openings if opening.run != run and (own_number is None or opening.number < own_number)

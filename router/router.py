@@ -214,7 +214,7 @@ class Router:
 
     def spend(self, run: str) -> Spend:
         """Return the bill of a run's recorded calls."""
-        return sum_run(self._ledger.calls(run))
+        return sum_run(self._ledger.calls.of(run))
 
     def usd(self, run: str) -> float:
         """Return the US dollars of a run's recorded calls, without reading them again."""

@@ -41,7 +41,7 @@ def effective_number_of_round(ledger: Ledger, run: str, number: int) -> float | 
     """Return the effective number of mechanisms of a round's hypotheses; None without hypotheses."""
     names = []
     for index in range(MAX_HYPOTHESES_PER_ROUND):
-        event = ledger.event(run, HYPOTHESIS_EVENT, f"r{number:02d}/h{index:02d}")
+        event = ledger.events.get(run, HYPOTHESIS_EVENT, f"r{number:02d}/h{index:02d}")
         if event is None:
             break
         names.append(str(event.body["mechanism"]))
@@ -50,7 +50,7 @@ def effective_number_of_round(ledger: Ledger, run: str, number: int) -> float | 
 
 def count_niches(ledger: Ledger, run: str) -> int:
     """Return the number of niches (mechanism, horizon, turnover) with a scored formula, seeds included."""
-    return len(ledger.events(run, NICHE_EVENT))
+    return len(ledger.events.of(run, NICHE_EVENT))
 
 
 def summarise_variety(ledger: Ledger, run: str) -> dict[str, Any]:
@@ -63,11 +63,11 @@ def summarise_variety(ledger: Ledger, run: str) -> dict[str, Any]:
         (hypotheses that got no branch), and `rounds`, each with `round` and the first three.
     """
     rounds: dict[int, list[str]] = {}
-    for event in ledger.events(run, HYPOTHESIS_EVENT):
+    for event in ledger.events.of(run, HYPOTHESIS_EVENT):
         match = ROUND_PATTERN.match(event.key)
         if match and int(match[1]) > 0:
             rounds.setdefault(int(match[1]), []).append(str(event.body["mechanism"]))
-    refused = sum(len(event.body["items"]) for event in ledger.events(run, REFUSED_IDEAS_EVENT))
+    refused = sum(len(event.body["items"]) for event in ledger.events.of(run, REFUSED_IDEAS_EVENT))
     overall = _count_mechanisms([name for names in rounds.values() for name in names])
     filled = {"niches": count_niches(ledger, run), "refused": refused}
     return {**overall, **filled, "rounds": [{"round": n, **_count_mechanisms(rounds[n])} for n in sorted(rounds)]}
@@ -76,10 +76,10 @@ def summarise_variety(ledger: Ledger, run: str) -> dict[str, Any]:
 def list_own_troubles(ledger: Ledger, run: str) -> list[str]:
     """Return the problems of a person's own parts: refused hypotheses, and failures of their agent."""
     refused = [
-        row for event in ledger.events(run, REFUSED_IDEAS_EVENT) for row in event.body["items"] if row.get("source")
+        row for event in ledger.events.of(run, REFUSED_IDEAS_EVENT) for row in event.body["items"] if row.get("source")
     ]
     failed = sorted(
-        (event.key, event.body["failed"]) for event in ledger.events(run, OWN_AGENT_EVENT) if "failed" in event.body
+        (event.key, event.body["failed"]) for event in ledger.events.of(run, OWN_AGENT_EVENT) if "failed" in event.body
     )
     return [
         *(f"{row['source']}: {row['mechanism']!r} got no branch: {row['why']}" for row in refused),
@@ -100,5 +100,5 @@ def read_operator_table(ledger: Ledger, run: str) -> list[dict[str, Any]]:
 
     `gained` sums |t| of a child less |t| of its parent on the search window.
     """
-    last = max(ledger.events(run, OPERATORS_EVENT), key=lambda event: natural_sort_key(event.key), default=None)
+    last = max(ledger.events.of(run, OPERATORS_EVENT), key=lambda event: natural_sort_key(event.key), default=None)
     return [{**row, "gained": round_significant(row["gained"])} for row in last.body["rows"]] if last else []

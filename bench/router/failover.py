@@ -76,7 +76,7 @@ def routed(servers: Sequence[dict[str, Any]], **settings: Any) -> Iterator[tuple
     models = {f"m{number}": each for number, each in enumerate(servers, 1)}
     config = {"models": models, "roles": {"factor": "local"}, "health": HEALTH, "timeout_seconds": TIMEOUT_S}
     with tempfile.TemporaryDirectory() as folder, Ledger.open(Path(folder), clock=_now) as ledger:
-        ledger.start_run(Run("one", {}, 1, "data", "2026-01-02"))
+        ledger.runs.start(Run("one", {}, 1, "data", "2026-01-02"))
         yield Router(RouterConfig.model_validate({**config, "cooldown_seconds": 60.0, **settings}), ledger), ledger
 
 
@@ -150,7 +150,7 @@ def killed(calls: int) -> Row:
 
             with after(_busy(first, calls // 3), first.kill):
                 replies = asyncio.run(course())
-            rows = len(ledger.calls("one"))
+            rows = len(ledger.calls.of("one"))
         broken, again = first.posts - sum(first.served.values()), twice(first, second)
     said = (
         f"{len(replies)} answers, {broken} calls broken, {again} prompts answered twice, {rows - 1} rows in the ledger"
@@ -180,7 +180,7 @@ def restarted(calls: int) -> Row:
             began = time.monotonic()
             with after(_busy(only, calls // 3), lambda: away(only)):
                 replies = asyncio.run(course())
-            seconds, rows = time.monotonic() - began, len(ledger.calls("one"))
+            seconds, rows = time.monotonic() - began, len(ledger.calls.of("one"))
         again = twice(only)
     said = f"{len(replies)} answers, {again} prompts answered twice, {seconds:.1f} s in all (2 s away)"
     return Row(
@@ -206,7 +206,7 @@ def hedged(calls: int, *, hedge: bool, slow_s: float = 1.5) -> tuple[Row, float]
                 await router.close()
 
             asyncio.run(course())
-            usd = sum(call.cost_usd for call in ledger.calls("one"))
+            usd = sum(call.cost_usd for call in ledger.calls.of("one"))
     took.sort()
     median, tail = took[len(took) // 2], took[int(0.99 * len(took))]
     said = (

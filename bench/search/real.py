@@ -70,7 +70,7 @@ def main(given: Sequence[str]) -> int:
     methods = able([Alphaloom(overrides=tuple(options.set)), *searches(options.environments)], options.method)
     with Ledger.open(options.seal, clock=lambda: datetime.now(UTC)) as ledger:
         found = [seen(world, method, options, ledger) for method in methods]
-        looks = len(ledger.openings(world.windows.key(sealed)))
+        looks = len(ledger.trials.openings(world.windows.key(sealed)))
     print(table(found, world))
     print(f"\nlooks at sealed days on record in {options.seal}: {looks}; the more, the less a small lead says")
     if options.json:
@@ -95,9 +95,11 @@ def seen(world: World, method: Method, options: argparse.Namespace, ledger: Ledg
 def opened(world: World, who: str, ledger: Ledger) -> int:
     """Write the look into the ledger and return its number; the same look again keeps its number."""
     run = "-".join(re.findall(r"[A-Za-z0-9]+", who))
-    if run not in {row.id for row in ledger.runs()}:
-        ledger.start_run(Run(run, {}, 0, world.name, datetime.now(UTC).isoformat()))
-    return ledger.record_opening(Opening(run, world.windows.key(world.windows.sealed), f"benchmark of search: {who}"))
+    if run not in {row.id for row in ledger.runs.all()}:
+        ledger.runs.start(Run(run, {}, 0, world.name, datetime.now(UTC).isoformat()))
+    return ledger.trials.record_opening(
+        Opening(run, world.windows.key(world.windows.sealed), f"benchmark of search: {who}")
+    )
 
 
 def neutral_rank_ic(combined: Values, world: World) -> Series:

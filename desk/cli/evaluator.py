@@ -44,10 +44,10 @@ def open_evaluator(purpose: str, place: DataOptions, *, recorded: bool) -> Itera
         rules = settings.model_dump(mode="json")  # a campaign records the same under "settings"
         config = {"panel": panel.digest, "last_day": str(panel.dates[-1]), "sectors": "sector" in panel.groups}
         config |= {"rules": rules}
-        ledger.start_run(Run(name, config, settings.seed, dataset, clock.isoformat()))
-        with ledger.lock(name):
+        ledger.runs.start(Run(name, config, settings.seed, dataset, clock.isoformat()))
+        with ledger.runs.lock(name):
             yield evaluator
-        ledger.finish_run(name, "done")
+        ledger.runs.finish(name, "done")
 
 
 def settings_at(place: DataOptions) -> Settings:

@@ -75,9 +75,9 @@ def run_folder(run: str, workspace: Path | None) -> Path:
     name, place = locate_run(run, workspace)
     with Ledger.open(place, clock=lambda: datetime.now(UTC)) as ledger:
         run_id = find_campaign(ledger, name).id
-        for file in ledger.check_files(run_id):
+        for file in ledger.artefacts.check(run_id):
             stderr_console().print(f"note: {file}: no digest recorded by the version that wrote it", soft_wrap=True)
-        return ledger.files(run_id)
+        return ledger.runs.files(run_id)
 
 
 def _is_in_workspace(folder: Path) -> bool:

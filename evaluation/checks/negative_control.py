@@ -34,7 +34,7 @@ class NullRun:
     @classmethod
     def of(cls, seed: int, evaluator: Evaluator) -> NullRun:
         """Read the outcome of a campaign from its ledger."""
-        words = [row.verdict for row in evaluator.ledger.verdicts(evaluator.run)]
+        words = [row.verdict for row in evaluator.ledger.verdicts.of(evaluator.run)]
         spent = evaluator.trials_spent()
         return cls(seed, evaluator.evaluations_spent(), spent, words.count("accepted"), evaluator.settings.level)
 
@@ -139,7 +139,7 @@ def top_up(evaluator: Evaluator, seed: int) -> None:
     Steps before statistics refuse some factors of the agents, and a control with fewer trials has less power. Random
     formulas are drawn from the grammar by `seed`, as many as the budget of evaluations allows.
     """
-    judged = {row.factor_id for row in evaluator.ledger.verdicts(evaluator.run)}
+    judged = {row.factor_id for row in evaluator.ledger.verdicts.of(evaluator.run)}
     claims = evaluator.claims()
     for row in sorted(evaluator.rows.values(), key=lambda row: (-(row.sheet["merit"] or 0.0), row.factor_id)):
         if evaluator.trials_left() <= 0:

@@ -57,21 +57,21 @@ def record_first_power(evaluator: Evaluator) -> list[str]:
     The scatter is that of 24 published factors on search days, since the run has no scored factor yet.
     """
     settings, windows = evaluator.settings, evaluator.windows
-    looks = evaluator.ledger.overlapping_trials(windows.key(windows.selection))
-    elsewhere = max(settings.prior_trials, evaluator.ledger.prior(windows.key(windows.selection)))
-    if not (events := evaluator.ledger.events(evaluator.run, POWER_EVENT)):
+    looks = evaluator.ledger.trials.overlapping(windows.key(windows.selection))
+    elsewhere = max(settings.prior_trials, evaluator.ledger.trials.prior(windows.key(windows.selection)))
+    if not (events := evaluator.ledger.events.of(evaluator.run, POWER_EVENT)):
         null = find_null(settings.test, settings.horizon_days, windows.selection.days)
         scatter = published_scatter(evaluator, FAIR_SAMPLE).typical
         first = prospect(null, len(looks) + elsewhere, evaluator.gate.count_discoveries(), settings.level, scatter)
-        evaluator.ledger.record_event(evaluator.run, POWER_EVENT, "start", first.record())
-        events = evaluator.ledger.events(evaluator.run, POWER_EVENT)
+        evaluator.ledger.events.record(evaluator.run, POWER_EVENT, "start", first.record())
+        events = evaluator.ledger.events.of(evaluator.run, POWER_EVENT)
     warning = few_labels(windows.selection.days, settings.horizon_days)
     return [str(events[0].body["sentence"]), *([warning] if warning else [])]
 
 
 def read_first_power(evaluator: Evaluator) -> dict[str, Any] | None:
     """Return the recorded power of a run's first trial; None for a run that is older than this record."""
-    events = evaluator.ledger.events(evaluator.run, POWER_EVENT)
+    events = evaluator.ledger.events.of(evaluator.run, POWER_EVENT)
     return dict(events[0].body) if events else None
 
 

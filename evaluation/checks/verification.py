@@ -104,11 +104,11 @@ def find_loose_ends(archive: RunArchive) -> Iterator[RecordDifference]:
             if trial.run == archive.run.id and trial.outcome is not None and trial.subject not in judged:
                 yield RecordDifference(f"trial {trial.number}", trial.subject, "the ledger holds no verdict on it")
     words = {name: row.verdict for name, row in archive.verdicts.items()}
-    for row in archive.ledger.library():
+    for row in archive.ledger.library.rows():
         needed = NEEDED_VERDICT.get(row.origin)
         if row.run == archive.run.id and needed and words.get(row.factor_id) != needed:
             yield RecordDifference("library", row.factor_id, f"the run's verdict on it is not {needed}")
-    for gap in archive.ledger.breaks(archive.run):
+    for gap in archive.ledger.runs.breaks(archive.run):
         yield RecordDifference(gap.table, gap.recorded, gap.said)
     yield from _check_files(archive)
     yield from _check_named_trials(archive)
@@ -116,8 +116,8 @@ def find_loose_ends(archive: RunArchive) -> Iterator[RecordDifference]:
 
 def _check_files(archive: RunArchive) -> Iterator[RecordDifference]:
     """Yield the files of the run that differ from the digests in the ledger."""
-    folder = archive.ledger.run_folder(archive.run.id)
-    digests = archive.ledger.artefacts(archive.run.id)
+    folder = archive.ledger.runs.folder(archive.run.id)
+    digests = archive.ledger.artefacts.digests(archive.run.id)
     if archive.run.status == "done" and "results.json" not in digests and (folder / "results.json").is_file():
         yield RecordDifference("results.json", None, "a run that is done has its digest on record")
     for name, digest in sorted(digests.items()):
@@ -130,7 +130,7 @@ def _check_named_trials(archive: RunArchive) -> Iterator[RecordDifference]:
     for name in ("results.json", "sealed.json"):
         record = _read_recorded(archive, name)
         sealed = record if name == "sealed.json" else record.get("sealed") or {}
-        if sealed.get("opened") and sealed["number"] not in archive.ledger.openings_of(archive.run.id):
+        if sealed.get("opened") and sealed["number"] not in archive.ledger.trials.openings_of(archive.run.id):
             yield RecordDifference(
                 name, f"opening {sealed['number']} of the sealed days", "the ledger does not hold it"
             )
@@ -151,5 +151,5 @@ def _check_entries(archive: RunArchive, entries: Any, name: str) -> Iterator[Rec
 
 def _read_recorded(archive: RunArchive, name: str) -> Mapping[str, Any]:
     """Return the contents of a file of the run as it was recorded, whatever it holds now."""
-    body = archive.ledger.recorded(archive.run.id, name)
+    body = archive.ledger.artefacts.read(archive.run.id, name)
     return json.loads(body) if body else {}

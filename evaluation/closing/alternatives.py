@@ -89,4 +89,4 @@ class TrialStream:
         digest = (trial.outcome or {}).get("seen") if trial else None
         if not digest or not clusters:
             return None
-        return deflated_sharpe_of(TrialEvidence.read(self.ledger.get(digest)), clusters)
+        return deflated_sharpe_of(TrialEvidence.read(self.ledger.objects.get(digest)), clusters)

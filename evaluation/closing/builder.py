@@ -44,20 +44,20 @@ class ResultsBuilder:
     @cached_property
     def verdicts(self) -> Mapping[str, VerdictRow]:
         """Return the gate's verdicts by factor id."""
-        return {row.factor_id: row for row in self.evaluator.ledger.verdicts(self.evaluator.run)}
+        return {row.factor_id: row for row in self.evaluator.ledger.verdicts.of(self.evaluator.run)}
 
     @cached_property
     def claims(self) -> Mapping[str, Claim]:
         """Return the hypothesis of each scored factor and set."""
         run, ledger = self.evaluator.run, self.evaluator.ledger
-        sets = {event.key for event in ledger.events(run, "set")}
-        bodies = {event.key: event.body for event in ledger.events(run, "claim")}
+        sets = {event.key for event in ledger.events.of(run, "set")}
+        bodies = {event.key: event.body for event in ledger.events.of(run, "claim")}
         return {**{name: Claim.from_record(bodies[f"set-{name}"]) for name in sets}, **self.evaluator.claims()}
 
     @cached_property
     def members(self) -> Mapping[str, Sequence[str]]:
         """Return the members of each set that was submitted."""
-        return {event.key: event.body for event in self.evaluator.ledger.events(self.evaluator.run, "set")}
+        return {event.key: event.body for event in self.evaluator.ledger.events.of(self.evaluator.run, "set")}
 
     @cached_property
     def candidates(self) -> CandidateSet:
@@ -69,15 +69,15 @@ class ResultsBuilder:
         """Return every trial that counts for this selection window, also of other runs and declared ones."""
         evaluator = self.evaluator
         key = evaluator.windows.key(evaluator.windows.selection)
-        elsewhere = max(evaluator.settings.prior_trials, evaluator.ledger.prior(key))
-        past = evaluator.ledger.overlapping_trials(key)
+        elsewhere = max(evaluator.settings.prior_trials, evaluator.ledger.trials.prior(key))
+        past = evaluator.ledger.trials.overlapping(key)
         return TrialStream(evaluator.ledger, elsewhere, past, self.verdicts, evaluator.settings.level)
 
     def record(self) -> dict[str, Any]:
         """Return the evidence of a run as JSON without a clock, a path or the run's id; `Results` has its types."""
         evaluator, stream = self.evaluator, self.stream
         key = evaluator.windows.key(evaluator.windows.selection)
-        paid = {event.key for event in evaluator.ledger.events(evaluator.run, PAID_EVENT)}
+        paid = {event.key for event in evaluator.ledger.events.of(evaluator.run, PAID_EVENT)}
         own_trials = [
             trial
             for trial in stream.trials
@@ -192,7 +192,7 @@ class ResultsBuilder:
     def opinions(self) -> Mapping[str, Sequence[ModelOpinion]]:
         """Return the Eval agent's opinions of formulas and their hypothesis, by hypothesis, step by step."""
         opinions: dict[str, list[ModelOpinion]] = {}
-        events = self.evaluator.ledger.events(self.evaluator.run, "agents.critique")
+        events = self.evaluator.ledger.events.of(self.evaluator.run, "agents.critique")
         for event in sorted(events, key=lambda event: event.key):
             branch, _, step = event.key.rpartition("/s")
             if opinion := event.body.get("alignment"):
@@ -228,7 +228,7 @@ class ResultsBuilder:
 
     def attempts(self) -> AttemptCounts:
         """Return the counts of proposed formulas and of those refused at each step before scoring."""
-        rows = self.evaluator.ledger.attempts(self.evaluator.run)
+        rows = self.evaluator.ledger.attempts.of(self.evaluator.run)
         refused = Counter(row.stage for row in rows if row.stage != "scored")
         scored = [row.factor_id for row in rows if row.stage == "scored"]
         refused["duplicate"] += len(scored) - len(set(scored))
@@ -332,7 +332,7 @@ class ResultsBuilder:
 
     def _make_unsent_reason(self, name: str, sheet: Mapping[str, Any]) -> GateReason:
         """Return why a factor was not submitted to the gate."""
-        agents = self.evaluator.ledger.run(self.evaluator.run).config.get("settings", {}).get("agents", {})
+        agents = self.evaluator.ledger.runs.find(self.evaluator.run).config.get("settings", {}).get("agents", {})
         min_t, direction = agents.get("min_search_t", 0.0), self.claims[name].direction
         why = _explain_unsent(sheet["t"], min_t, direction, others_sent=bool(self.verdicts))
         numbers = {"t": sheet["t"], "merit": sheet["merit"]}

@@ -248,8 +248,8 @@ def find_campaign(ledger: Ledger, name: str) -> Run:
     UnknownRun
         No campaign has that id.
     """
-    campaigns = [row for row in ledger.runs() if "settings" in row.config]
-    row = campaigns[-1] if name == "latest" and campaigns else ledger.run(name)
+    campaigns = [row for row in ledger.runs.all() if "settings" in row.config]
+    row = campaigns[-1] if name == "latest" and campaigns else ledger.runs.find(name)
     if "settings" not in row.config:
         what = "is no campaign: a factor was judged by hand, or tools were served"
         hint = "Name a campaign's run; alphaloom run starts one."

@@ -172,7 +172,7 @@ class AcceptanceGate:
         if not case.members:
             return []
         key = self.windows.key(self.windows.selection)
-        tested = {trial.subject for trial in self.ledger.overlapping_trials(key)}
+        tested = {trial.subject for trial in self.ledger.trials.overlapping(key)}
         stale = sorted(part.expression.id for part in case.members if part.expression.id in tested)
         text = (
             f"looked at on selection before: {', '.join(stale)}" if stale else "no member has met the selection window"
@@ -234,12 +234,12 @@ class AcceptanceGate:
         earlier = self._wait_for_others(self._find_earlier_trial(case.expression.id, question))
         if not self._is_paid(earlier) and around.trials_left <= 0:
             raise make_trials_spent_error()
-        trial = self.ledger.open_trial(Look(self.run, case.expression.id, key, self.settings.prior_trials, question))
+        trial = self.ledger.trials.open(Look(self.run, case.expression.id, key, self.settings.prior_trials, question))
         trial = self._wait_for_others(trial) or trial
         if trial.outcome is None:
             if trial.run != self.run:  # another run was cut short before its test: this one takes it and pays
-                self.ledger.record_event(self.run, PAID_EVENT, str(trial.number), {"subject": trial.subject})
-            trial = self.ledger.close_trial(trial.id, self._take_test(case, around, trial))
+                self.ledger.events.record(self.run, PAID_EVENT, str(trial.number), {"subject": trial.subject})
+            trial = self.ledger.trials.close(trial.id, self._take_test(case, around, trial))
         return build_verdict(trial, reasons)
 
     def _wait_for_others(self, trial: Trial | None) -> Trial | None:
@@ -252,21 +252,21 @@ class AcceptanceGate:
 
     def _is_under_way(self, trial: Trial) -> bool:
         """Tell whether another run is taking this trial: its process lives, and the test has not failed there."""
-        if trial.outcome or trial.run == self.run or not self.ledger.is_held(trial.run):
+        if trial.outcome or trial.run == self.run or not self.ledger.runs.is_held(trial.run):
             return False
-        return self.ledger.event(trial.run, FAILED_EVENT, str(trial.number)) is None
+        return self.ledger.events.get(trial.run, FAILED_EVENT, str(trial.number)) is None
 
     def _is_paid(self, trial: Trial | None) -> bool:
         """Tell whether a trial costs this run nothing: it has an outcome, or was opened by or charged to this run."""
         if trial is None:
             return False
-        charged = {event.key for event in self.ledger.events(self.run, PAID_EVENT)}
+        charged = {event.key for event in self.ledger.events.of(self.run, PAID_EVENT)}
         return trial.outcome is not None or trial.run == self.run or str(trial.number) in charged
 
     def _find_earlier_trial(self, subject: str, question: str) -> Trial | None:
         """Return the trial of this factor with the same question and window, even if a crash cut it short."""
         key = self.windows.key(self.windows.selection)
-        past = self.ledger.overlapping_trials(key)
+        past = self.ledger.trials.overlapping(key)
         same = [t for t in past if (t.subject, t.question, t.window) == (subject, question, key)]
         return same[0] if same else None
 
@@ -275,7 +275,7 @@ class AcceptanceGate:
         try:
             return self._test_on_selection(case, around, trial)
         except Exception:
-            self.ledger.record_event(self.run, FAILED_EVENT, str(trial.number), {"subject": trial.subject})
+            self.ledger.events.record(self.run, FAILED_EVENT, str(trial.number), {"subject": trial.subject})
             raise
 
     def _test_on_selection(self, case: Case, around: Surroundings, trial: Trial) -> dict[str, Any]:
@@ -303,7 +303,7 @@ class AcceptanceGate:
         ties = self.families.ties([*earlier, trial])
         discoveries = select_family_heads([discovery.id for discovery in earlier], ties, trial.id)
         record = {
-            "seen": self.ledger.put(evidence.body()),
+            "seen": self.ledger.objects.put(evidence.body()),
             "discoveries": discoveries,
             "ties": [tie.record() for tie in ties],
         }
@@ -323,7 +323,7 @@ class AcceptanceGate:
 
         A trial that is still open elsewhere is not counted, which can only lower the level.
         """
-        past = self.ledger.overlapping_trials(window, before.opened_at if before else "")
+        past = self.ledger.trials.overlapping(window, before.opened_at if before else "")
         past = [trial for trial in past if before is None or trial.id < before.id]
         return [trial for trial in past if (trial.outcome or {}).get("passed") is True]
 

@@ -37,7 +37,7 @@ SUCCEEDS = "succeeds"
 
 def read_decaying(ledger: Ledger, run: str) -> list[dict[str, Any]]:
     """Return the decaying factors that a run was told of as it began; empty for a run older than this event."""
-    events = ledger.events(run, DECAYING_EVENT)
+    events = ledger.events.of(run, DECAYING_EVENT)
     return list(events[0].body) if events else []
 
 
@@ -84,7 +84,7 @@ class Succession:
         return out
 
     def _parse_library_factor(self, name: str) -> Expression | None:
-        rows: Sequence[Any] = [row for row in self.ledger.library() if row.factor_id == name]
+        rows: Sequence[Any] = [row for row in self.ledger.library.rows() if row.factor_id == name]
         fields = tuple(rows[0].sheet.get("fields", ())) if rows else ()
         return parse(rows[0].text, fields=fields, refuse_units=False) if rows else None
 

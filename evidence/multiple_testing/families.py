@@ -69,7 +69,7 @@ def select_family_heads(discoveries: Sequence[int], ties: Sequence[Tie], trial: 
 
 def list_parts(ledger: Ledger, trial: Trial) -> frozenset[str]:
     """Return the id of a trial's factor, and of its members if it is a set."""
-    sets = {event.key: event.body for event in ledger.events(trial.run, "set")}
+    sets = {event.key: event.body for event in ledger.events.of(trial.run, "set")}
     return frozenset({trial.subject, *sets.get(trial.subject, ())})
 
 
@@ -99,7 +99,7 @@ class Families:
     def _find_tie(self, later: Trial, earlier: Trial) -> Tie | None:
         if not list_parts(self.ledger, later).isdisjoint(list_parts(self.ledger, earlier)):
             return Tie(later.id, earlier.id, members=True, rank_correlation=None)
-        if any(self.ledger.evaluation(trial.run, trial.subject) is None for trial in (later, earlier)):
+        if any(self.ledger.evaluations.get(trial.run, trial.subject) is None for trial in (later, earlier)):
             return None  # no formula is on record
         later_values, earlier_values = self._get_search_values(later), self._get_search_values(earlier)
         if later_values is None or earlier_values is None:
@@ -118,7 +118,7 @@ class Families:
         return self._values[trial.id]
 
     def _compute_search_values(self, trial: Trial) -> Values | None:
-        row = self.ledger.evaluation(trial.run, trial.subject)
+        row = self.ledger.evaluations.get(trial.run, trial.subject)
         if row is None or self.computing is None:
             return None
         try:

@@ -167,10 +167,10 @@ class LazySandbox:
 
 def note_screening_seed(ledger: Ledger, run: str, seed: int) -> None:
     """Write the seed of a new run into the ledger; authors of code never see it."""
-    ledger.record_event(run, SEED_EVENT_KIND, SEED_EVENT_KEY, seed)
+    ledger.events.record(run, SEED_EVENT_KIND, SEED_EVENT_KEY, seed)
 
 
 def read_screening_seed(ledger: Ledger, run: str) -> int | None:
     """Return the seed of a run's screens; None outside a campaign, where each screen draws its own."""
-    event = ledger.event(run, SEED_EVENT_KIND, SEED_EVENT_KEY)
+    event = ledger.events.get(run, SEED_EVENT_KIND, SEED_EVENT_KEY)
     return None if event is None else int(event.body)

@@ -74,11 +74,15 @@ class Register(Generic[R]):
         query = f"SELECT {columns}, body FROM {self._table} WHERE {condition} ORDER BY {order or columns}"
         return [self._build_record(row) for row in self._database.rows(query, values)]
 
-    def since(self, after: int, run: str) -> Iterator[tuple[int, R]]:
-        """Yield a run's records after a place in the order of arrival, each with its own place."""
-        return ((entry.place, entry.record) for entry in self.entries(after, run))
+    def of(self, run: str) -> list[R]:
+        """Return the records of a run, in the order of their key."""
+        return self.find("run = ?", run)
 
-    def entries(self, after: int, run: str) -> Iterator[RegisterEntry[R]]:
+    def since(self, run: str, place: int = 0) -> Iterator[tuple[int, R]]:
+        """Yield a run's records after a place in the order of arrival, each with its own place."""
+        return ((entry.place, entry.record) for entry in self.entries(run, place))
+
+    def entries(self, run: str, place: int = 0) -> Iterator[RegisterEntry[R]]:
         """Yield a run's records after a place in the order of arrival, each with its place and time."""
         columns = ", ".join(self._key)
         # `run || ''` keeps the planner off the index of the run, which would sort all of its rows for each query.
@@ -86,10 +90,10 @@ class Register(Generic[R]):
             f"SELECT seq, at, {columns}, body FROM {self._table} WHERE seq > ? AND run || '' = ? "
             f"ORDER BY seq LIMIT {ROWS_PER_READ}"
         )
-        while batch := self._database.rows(query, (after, run)):
+        while batch := self._database.rows(query, (place, run)):
             for seq, at, *row in batch:
                 yield RegisterEntry(seq, at, self._build_record(tuple(row)))
-            after = batch[-1][0]
+            place = batch[-1][0]
 
     def _put(self, session: Transaction, key: list[str], body: str, strict: bool) -> bool:
         """Insert a row if its key is free; if it is `strict`, a row that has the key must be equal."""

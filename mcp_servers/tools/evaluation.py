@@ -250,7 +250,7 @@ def _add_resources(server: ToolServer, served: ServedCaller) -> None:
         """Tell what this run scored and submitted so far: best factors on search, verdicts in words, what is left to spend."""
         evaluator = served.evaluator
         facts = recall_facts(evaluator, MAX_FACTORS_REPORTED)
-        verdicts = {row.factor_id: evaluator.reviews.word(row) for row in evaluator.ledger.verdicts(evaluator.run)}
+        verdicts = {row.factor_id: evaluator.reviews.word(row) for row in evaluator.ledger.verdicts.of(evaluator.run)}
         shared = {name: facts[name] for name in ("factors", "leaders", "hypotheses", "mechanisms")}
         return json.dumps(
             {"run": evaluator.run, **_count_budget_left(evaluator), "verdicts": verdicts, **shared}, ensure_ascii=False

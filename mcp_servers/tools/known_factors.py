@@ -108,18 +108,18 @@ class Drafts:
         if expression.id in {draft["id"] for draft in self.all()}:
             return False
         body = {"id": expression.id, "text": expression.text, "canonical": expression.shown, "name": name, "note": note}
-        return self.ledger.record_event(self.run, DRAFT, expression.id, body)
+        return self.ledger.events.record(self.run, DRAFT, expression.id, body)
 
     def all(self) -> list[dict[str, Any]]:
         """Return the drafts in order of id; of each formula the first."""
         bodies: dict[str, dict[str, Any]] = {}
         for run in self._list_runs():
-            for event in self.ledger.events(run, DRAFT):
+            for event in self.ledger.events.of(run, DRAFT):
                 bodies.setdefault(event.body["id"], dict(event.body))
         return [bodies[name] for name in sorted(bodies)]
 
     def _list_runs(self) -> Iterator[str]:
-        for run in self.ledger.runs():
+        for run in self.ledger.runs.all():
             if run.id == self.run or (run.config.get(CALLER_KEY) == self.caller and self._is_known(run)):
                 yield run.id
 

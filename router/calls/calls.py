@@ -132,10 +132,10 @@ class Calls:
         as the run that paid for them.
         """
         task = turn.task
-        own = self._ledger.call(turn.key, task.run)
+        own = self._ledger.calls.get(task.run, turn.key)
         if own is not None:
             return own
-        other = self._ledger.call(turn.key)
+        other = self._ledger.calls.first(turn.key)
         if other is None:
             return None
         call = replace(
@@ -189,7 +189,7 @@ class Calls:
         if not attempts:
             return
         number = 1
-        while self._ledger.call(key := compute_digest(f"{turn.key} {LOST_CALL} {number}"), turn.task.run):
+        while self._ledger.calls.get(turn.task.run, key := compute_digest(f"{turn.key} {LOST_CALL} {number}")):
             number += 1
         nothing = ModelAnswer("", LOST_CALL, 0, 0, attempts[0].model, attempts=len(attempts), beside=tuple(attempts))
         account.settle(reservation, self._record(turn, key, nothing), _build_note(turn, key))
@@ -202,7 +202,7 @@ class Calls:
             body["beside"] = [asdict(attempt) for attempt in answer.beside]
         body |= {name: count for name in ("cached", "written") if (count := getattr(answer, name))}
         if turn.grammar:
-            self._ledger.put(turn.grammar.encode())
+            self._ledger.objects.put(turn.grammar.encode())
         tokens_in, tokens_out, cost = self._backend.charges.total(answer)
         return ModelCall(
             key=key,
@@ -212,8 +212,8 @@ class Calls:
             tier=self._config.models[answer.model].tier,
             model=answer.model,
             prompt=task.prompt,
-            request=self._ledger.put(turn.request.encode()),
-            reply=self._ledger.put(canonical_json(body).encode()),
+            request=self._ledger.objects.put(turn.request.encode()),
+            reply=self._ledger.objects.put(canonical_json(body).encode()),
             tokens_in=tokens_in,
             tokens_out=tokens_out,
             cost_usd=cost,
@@ -222,7 +222,7 @@ class Calls:
         )
 
     def _load_answer(self, call: ModelCall) -> ModelAnswer:
-        body = json.loads(self._ledger.get(call.reply))
+        body = json.loads(self._ledger.objects.get(call.reply))
         return ModelAnswer(
             body["text"], body["finish"], call.tokens_in, call.tokens_out, call.model, attempts=call.attempts
         )
@@ -233,7 +233,7 @@ class Calls:
         A run that was never started is refused here, because a paid call could not be recorded for it.
         """
         if run not in self._accounts:
-            self._ledger.require(run)
+            self._ledger.runs.require(run)
             self._accounts[run] = RunAccount(self._ledger, self._config.budget, run)
         return self._accounts[run]
 

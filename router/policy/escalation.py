@@ -57,7 +57,7 @@ class EscalationPolicy:
     def _load_experience(self, task: Task) -> Experience:
         """Return a run's experience; earlier outcomes are read from the ledger."""
         if task.run not in self._learned:
-            seed = self._ledger.run(task.run).seed
+            seed = self._ledger.runs.find(task.run).seed
             self._learned[task.run] = Experience(self._ledger, task.run, seed, self._config.routing.learning)
         return self._learned[task.run]
 
@@ -89,28 +89,28 @@ class Experience:
     def __init__(self, ledger: Ledger, run: str, seed: int, settings: LearningSettings) -> None:
         self._ledger, self._run = ledger, run
         bounds = Bounds(hard=frozenset({"high"}), floor=settings.floor, try_hard_locally=settings.try_hard_locally)
-        events = [entry.record for entry in ledger.event_entries(run) if entry.record.kind == OUTCOME]
+        events = [entry.record for entry in ledger.events.entries(run) if entry.record.kind == OUTCOME]
         outcomes = [TierOutcome(**event.body) for event in events]
         self._learner = Learner(Prior(half_life=settings.half_life), bounds, seed, outcomes)
 
     def choose_way(self, key: str, decision: RoutingDecision) -> Way:
         """Return the way of a task: the recorded one, else the one with the cheapest expected valid reply."""
-        event = self._ledger.event(self._run, WAY, key)
+        event = self._ledger.events.get(self._run, WAY, key)
         if event is not None:
             way: Way = event.body["way"]
             return way
         chosen = self._learner.decide(key, decision.intent, decision.difficulty)
-        self._ledger.record_event(self._run, WAY, key, {"way": chosen.way, "why": chosen.why})
+        self._ledger.events.record(self._run, WAY, key, {"way": chosen.way, "why": chosen.why})
         return chosen.way
 
     def note(self, key: str, decision: RoutingDecision, *, valid: bool, usd: float) -> None:
         """Record the outcome of one call, and learn from it; a recorded one is not counted again."""
-        if self._ledger.event(self._run, OUTCOME, key) is not None:
+        if self._ledger.events.get(self._run, OUTCOME, key) is not None:
             return
         body = {
             "intent": decision.intent, "tier": decision.tier, "success": valid, "cost_usd": usd,
             "difficulty": decision.difficulty,
         }  # fmt: skip
-        self._ledger.record_event(self._run, OUTCOME, key, body)
+        self._ledger.events.record(self._run, OUTCOME, key, body)
         tier: Tier = decision.tier
         self._learner.record(TierOutcome(decision.intent, tier, valid, usd, decision.difficulty))

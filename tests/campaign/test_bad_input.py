@@ -132,7 +132,7 @@ def ledger_of(workspace: Path, run: str) -> None:
     from alphaloom.ledger import Run
 
     with Ledger.open(workspace, clock=lambda: datetime(2026, 1, 2, tzinfo=UTC)) as ledger:
-        ledger.start_run(Run(run, {"settings": {}}, 7, "d", "2026-01-02T00:00:00+00:00"))
+        ledger.runs.start(Run(run, {"settings": {}}, 7, "d", "2026-01-02T00:00:00+00:00"))
 
 
 @pytest.mark.parametrize("verb", ["resume", "report"])

@@ -171,7 +171,7 @@ def test_a_process_with_a_key_would_be_seen(confidential: Heard, monkeypatch: py
 def test_every_call_keeps_the_label_under_which_it_was_routed(confidential: Heard) -> None:
     assert confidential.result is not None
     with Ledger.open(confidential.result.folder.parents[1], clock=lambda: markets.NOON) as ledger:
-        routes = [event.body for event in ledger.events(confidential.result.run) if event.kind == "route"]
+        routes = [event.body for event in ledger.events.of(confidential.result.run) if event.kind == "route"]
     assert len(routes) == len(confidential.near.bodies)
     assert {route["signals"]["sensitivity"] for route in routes} == {"confidential"}
     assert {route["model"] for route in routes} == {"near"}
@@ -202,4 +202,4 @@ def test_a_campaign_that_no_model_may_be_told_of_does_not_begin(more: str, files
         Campaign.from_yaml(files.campaign, workspace=tmp_path / "w", overrides=[*SMALL, elsewhere, more]).run()
     assert "cloud (region)" in str(caught.value)
     with Ledger.open(tmp_path / "w", clock=lambda: markets.NOON) as ledger:
-        assert ledger.runs() == []
+        assert ledger.runs.all() == []

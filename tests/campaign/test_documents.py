@@ -47,8 +47,8 @@ def folder(place: Path) -> Path:
 def prompts(workspace: Path, role: str) -> list[str]:
     """Return all that a role was asked in a workspace's last run."""
     with Ledger.open(workspace, clock=clock) as ledger:
-        calls = [call for call in ledger.calls(ledger.runs()[-1].id) if call.role == role]
-        return [json.loads(ledger.get(call.request))["messages"][1]["content"] for call in calls]
+        calls = [call for call in ledger.calls.of(ledger.runs.all()[-1].id) if call.role == role]
+        return [json.loads(ledger.objects.get(call.request))["messages"][1]["content"] for call in calls]
 
 
 def test_documents_are_told_and_the_person_is_told_which_are_not(files: Files, tmp_path: Path) -> None:

@@ -96,15 +96,15 @@ def hear(panel: Panel, folder: Path, *more: str) -> Heard:
         ready = Campaign.from_yaml(file, workspace=folder / "w", overrides=[*SMALL, *more])
         result = ready.run()
     with Ledger.open(folder / "w", clock=ready.clock) as ledger:
-        prompts = [ledger.get(row.request).decode() for row in ledger.calls(result.run)]
-        kept = [event for event in ledger.events(result.run) if event.kind.startswith("agents.")]
+        prompts = [ledger.objects.get(row.request).decode() for row in ledger.calls.of(result.run)]
+        kept = [event for event in ledger.events.of(result.run) if event.kind.startswith("agents.")]
         notes = [json.dumps([event.kind, event.key, event.body]) for event in kept]
         return Heard(result, answers, sorted(prompts), sorted(contexts), notes, secrets(ledger, result))
 
 
 def secrets(ledger: Ledger, result: CampaignResult) -> set[Any]:
     """Return what the numbers look like that no agent may be told; those that search shows too are no secret."""
-    seen = [trial.outcome for trial in ledger.trials()]
+    seen = [trial.outcome for trial in ledger.trials.all()]
     record = result.record
     told_people = [record["sealed"], record["book"], record["power"], record["overfitting"]]
     search = signs(floats([entry["metrics"]["search"] for entry in every_entry(record)]), FEWEST)
@@ -282,7 +282,7 @@ def asked(panel: Panel, workspace: Path) -> list[dict[str, Any]]:
             return [*shown, *scored, *whole, await factors.call("recall_attempts", {})]
 
     with Ledger.open(workspace, clock=lambda: datetime(2026, 1, 1, tzinfo=UTC)) as ledger:
-        ledger.start_run(Run("run", {}, 1, "data", "2026"))
+        ledger.runs.start(Run("run", {}, 1, "data", "2026"))
         return asyncio.run(ask(PanelContext.set_up(panel, ledger, rules, "data").evaluator("run", Budget())))
 
 

@@ -66,7 +66,7 @@ def test_files_of_ones_own_are_used_and_named(files: Files, tmp_path: Path) -> N
         "idea": "shipped",
     }
     with Ledger.open(tmp_path / "w", clock=clock) as ledger:
-        attempts = {row.text: row.stage for row in ledger.attempts(ledger.runs()[-1].id)}
+        attempts = {row.text: row.stage for row in ledger.attempts.of(ledger.runs.all()[-1].id)}
     assert attempts["ts_mean(rubbish, 3)"] == "parse"
 
 
@@ -105,7 +105,7 @@ def test_what_was_given_is_kept_with_the_run(files: Files, tmp_path: Path) -> No
     (tmp_path / "ideas.yaml").write_text(CALM)
     run(files, tmp_path, "steer.hypotheses=ideas.yaml", "agents.hypotheses=1", "budget.evaluations=2")
     with Ledger.open(tmp_path / "w", clock=clock) as ledger:
-        kept = ledger.runs()[-1].config["own"]
+        kept = ledger.runs.all()[-1].config["own"]
     assert json.loads(json.dumps(kept))["hypotheses"][0]["mechanism"] == "calm_owner"
 
 

@@ -75,7 +75,7 @@ def test_all_approved_it_ends_as_a_run_that_asks_nobody(
     expected = {key: value for key, value in finished.record.items() if key not in {"report", "combination"}}
     assert without_review(results) == expected
     with Ledger.open(tmp_path, clock=lambda: markets.NOON) as ledger:
-        assert {row.factor_id for row in ledger.library()} == {entry["id"] for entry in results["accepted"]}
+        assert {row.factor_id for row in ledger.library.rows()} == {entry["id"] for entry in results["accepted"]}
 
 
 def test_the_same_decisions_give_the_same_bytes_whoever_looks_on(files: Files, tmp_path: Path, capsys: Capture) -> None:
@@ -91,13 +91,13 @@ def test_the_same_decisions_give_the_same_bytes_whoever_looks_on(files: Files, t
     assert results["trials"] <= 9
     assert {review["decision"] for review in results["reviews"]} == {"ask"}
     with Ledger.open(tmp_path / "one", clock=lambda: markets.NOON) as ledger:
-        run = ledger.run("latest").id
-        asked = [e for e in ledger.events(run, "agents.hypothesis") if "/a" in e.key]
+        run = ledger.runs.find("latest").id
+        asked = [e for e in ledger.events.of(run, "agents.hypothesis") if "/a" in e.key]
         assert asked[0].body["asked"]["comment"] == BAIT
-        prompts = [ledger.get(call.request).decode() for call in ledger.calls(run)]
+        prompts = [ledger.objects.get(call.request).decode() for call in ledger.calls.of(run)]
         assert any(BAIT in prompt for prompt in prompts)
         assert not any('"ann"' in prompt for prompt in prompts)
-        assert ledger.library() == []
+        assert ledger.library.rows() == []
 
 
 def test_a_case_is_shown_and_one_decision_stands(files: Files, tmp_path: Path, capsys: Capture) -> None:

@@ -40,7 +40,7 @@ def asker(workspace: Path, when: Callable[[Progress], bool]) -> Callable[[Progre
         if not asked and when(progress):
             asked.append(True)
             with Ledger.open(workspace, clock=lambda: markets.NOON) as ledger:
-                ask_to_stop(ledger, ledger.run("latest").id, "somebody")
+                ask_to_stop(ledger.events, ledger.runs.find("latest").id, "somebody")
 
     return show
 
@@ -58,7 +58,7 @@ def test_stopped_twice_it_ends_the_same(files: Files, finished: CampaignResult, 
     result = Campaign.resume("latest", workspace=tmp_path)
     assert (result.folder / "results.json").read_bytes() == (finished.folder / "results.json").read_bytes()
     with Ledger.open(tmp_path, clock=lambda: markets.NOON) as ledger:
-        words = [status for _, status in ledger.statuses(result.run)]
+        words = [status for _, status in ledger.runs.statuses(result.run)]
     assert words == ["running", "stopped", "running", "stopped", "running", "done"]
 
 

@@ -57,8 +57,8 @@ def test_a_decaying_factor_is_told_to_the_next_campaign_which_proposes_a_success
 
     second = campaign(tmp_path, "second", panel, seed=6).run()
     with Ledger.open(tmp_path / "workspace", clock=clock) as ledger:
-        claims = [event.body for event in ledger.events(second.run, "claim")]
-        (noted,) = ledger.events(second.run, "decaying")
+        claims = [event.body for event in ledger.events.of(second.run, "claim")]
+        (noted,) = ledger.events.of(second.run, "decaying")
     told = {row["id"]: row for row in noted.body}
     assert set(told) == decaying
     heirs = {claim["succeeds"] for claim in claims if claim.get("succeeds")}

@@ -55,7 +55,7 @@ def records(workspace: Path) -> dict[str, dict[str, Any]]:
 
 def test_each_ends_with_its_whole_budget(workspace: Path) -> None:
     with opened(workspace) as ledger:
-        assert [run.status for run in ledger.runs()] == ["done"] * len(SEEDS)
+        assert [run.status for run in ledger.runs.all()] == ["done"] * len(SEEDS)
     found = records(workspace)
     assert sorted(record["seed"] for record in found.values()) == sorted(SEEDS)
     assert all(40 < record["evaluations"] <= 45 and record["ended"] is None for record in found.values())
@@ -63,7 +63,7 @@ def test_each_ends_with_its_whole_budget(workspace: Path) -> None:
 
 def test_looks_are_numbered_once_and_each_is_judged_at_a_level_of_its_own(workspace: Path) -> None:
     with opened(workspace) as ledger:
-        trials = ledger.trials()
+        trials = ledger.trials.all()
     assert [trial.number for trial in trials] == list(range(1, len(trials) + 1))
     assert len({trial.run for trial in trials}) > 1
     for trial in trials:
@@ -77,7 +77,7 @@ def test_looks_are_numbered_once_and_each_is_judged_at_a_level_of_its_own(worksp
 def test_what_the_campaigns_spent_is_what_the_workspace_counts(workspace: Path) -> None:
     found = records(workspace)
     with opened(workspace) as ledger:
-        trials, paid = ledger.trials(), [ledger.events(run, "paid") for run in found]
+        trials, paid = ledger.trials.all(), [ledger.events.of(run, "paid") for run in found]
     assert paid == [[]] * len(found)
     assert sum(record["trials"] for record in found.values()) == len(trials)
     assert Counter(trial.run for trial in trials) == Counter(
@@ -103,8 +103,8 @@ def every(record: dict[str, Any]) -> list[dict[str, Any]]:
 def test_the_library_and_the_verdicts_say_the_same(workspace: Path) -> None:
     found = records(workspace)
     with opened(workspace) as ledger:
-        library = {row.factor_id: row.run for row in ledger.library()}
-        seeds = [ledger.events(run, "screening") for run in found]
+        library = {row.factor_id: row.run for row in ledger.library.rows()}
+        seeds = [ledger.events.of(run, "screening") for run in found]
     accepted = {entry["id"]: run for run, record in found.items() for entry in record["accepted"]}
     assert library.keys() == accepted.keys()
     assert all(library[name] in found for name in library)

@@ -145,8 +145,8 @@ def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def begun(workspace: Path) -> Path:
     """Begin run r1 in a workspace and return its folder."""
     with Ledger.open(workspace, clock=lambda: datetime(2026, 1, 1, tzinfo=UTC)) as ledger:
-        ledger.start_run(Run("r1", {"settings": {}}, 7, "made up", "2026-01-01"))
-        return ledger.run_folder("r1")
+        ledger.runs.start(Run("r1", {"settings": {}}, 7, "made up", "2026-01-01"))
+        return ledger.runs.folder("r1")
 
 
 @pytest.mark.usefixtures("given")

@@ -69,7 +69,7 @@ def test_a_plain_score_fixes_no_windows_and_writes_no_run(place: DataOptions, tm
     other.write_text(FILE.replace("search: 0.5", "search: 0.6").replace("selection: 0.3", "selection: 0.2"))
     score_factor("rank(close)", place, gate=False)
     with Ledger.open(tmp_path / "workspace", clock=lambda: pytest.fail("a plain score has no time")) as ledger:
-        assert ledger.runs() == []
+        assert ledger.runs.all() == []
     with open_evaluator(
         "serve-market", DataOptions(campaign=other, workspace=place.workspace), recorded=True
     ) as evaluator:

@@ -36,8 +36,8 @@ def judge(ledger: Ledger, text: str, word: str, number: int) -> str:
     """Write what a run that judged a factor leaves."""
     factor = parse(text)
     sheet = {"fields": sorted(factor.fields), "rank_ic": 0.04, "icir": 0.5, "t": 5.0}
-    ledger.record_evaluation(Evaluation("one", factor.id, text, f"h{number}", sheet))
-    ledger.record_verdict(VerdictRow("one", factor.id, word, [], {"trial": number, "selection": SELECTION}))
+    ledger.evaluations.add(Evaluation("one", factor.id, text, f"h{number}", sheet))
+    ledger.verdicts.add(VerdictRow("one", factor.id, word, [], {"trial": number, "selection": SELECTION}))
     return factor.id
 
 
@@ -46,12 +46,12 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
     """Return the ledger of a workspace whose one run accepted a factor and watches another."""
     rules = {"evidence": {"horizon_days": 5, "returns": "residual"}}
     with Ledger.open(tmp_path / ".alphaloom", clock=lambda: datetime(2026, 1, 1, tzinfo=UTC)) as made:
-        made.start_run(Run("one", {"last_day": "2019-12-31", "rules": rules}, 1, "data", "2026-01-01"))
+        made.runs.start(Run("one", {"last_day": "2019-12-31", "rules": rules}, 1, "data", "2026-01-01"))
         for number, (text, word) in enumerate([(KEPT, "accepted"), (WATCHED, "watchlist")], start=1):
             name = judge(made, text, word, number)
             claim = {**CLAIM, "id": f"h{number}"}
-            made.record_event("one", "claim", f"h{number}", claim)
-            made.record_attempt(Attempt("one", str(number), f"h{number}", text, name, "scored", ""))
+            made.events.record("one", "claim", f"h{number}", claim)
+            made.attempts.add(Attempt("one", str(number), f"h{number}", text, name, "scored", ""))
         yield made
 
 
@@ -60,7 +60,7 @@ def days_since(ledger: Ledger, text: str, mean: float, count: int = 130) -> None
     days = [str(day) for day in np.datetime64("2020-01-01", "D") + np.arange(count)]
     noise = 0.08 * np.random.default_rng(1).standard_normal(count)
     seen = [Sighting(parse(text).id, day, float(value)) for day, value in zip(days, mean + noise, strict=True)]
-    ledger.kept.record(passes=[Pass(parse(text).id, WindowKey("data", days[0], days[-1], ("A",)), seen, {})])
+    ledger.library.record(passes=[Pass(parse(text).id, WindowKey("data", days[0], days[-1], ("A",)), seen, {})])
 
 
 def told(capsys: Capture, *arguments: str, code: int = 0) -> Any:
@@ -93,7 +93,7 @@ def test_nothing_that_was_not_accepted_may_look_accepted(capsys: Capture, ledger
     assert (refused["code"], refused["got"], refused["allowed"]) == ("library_refused", "watchlist", "accepted")
     assert told(capsys, "add", "one", "zzz", code=2)["code"] == "unknown_factor"
     assert told(capsys, "add", WATCHED, code=1)["code"] == "library_refused"
-    assert ledger.library() == []
+    assert ledger.library.rows() == []
 
 
 def test_what_is_added_by_hand_says_so_everywhere(capsys: Capture, ledger: Ledger) -> None:
@@ -111,7 +111,7 @@ def test_the_list_tells_what_selection_and_the_days_since_showed(capsys: Capture
     told(capsys, "add", "one", parse(KEPT).id)
     days_since(ledger, KEPT, 0.03)
     days_since(ledger, WATCHED, 0.06)
-    ledger.kept.record(standings=[place()])
+    ledger.library.record(standings=[place()])
     kept, watched = told(capsys, "list")["factors"]
     assert (kept["selection_rank_ic"], kept["days"], kept["last_day"]) == (0.05, 130, "2020-05-09")
     assert kept["rank_ic_since"] == pytest.approx(0.03, abs=0.02)
@@ -158,7 +158,7 @@ def test_a_retired_factor_comes_back_and_its_retirement_stays_on_record(capsys: 
     name = parse(KEPT).id
     told(capsys, "add", "one", name)
     assert told(capsys, "restore", name, "--reason", "x", code=1)["got"] == "live"
-    ledger.kept.record(standings=[StatusChange(name, "2020-03 decaying", "decaying", "rule", "faint", "2020-03-31")])
+    ledger.library.record(standings=[StatusChange(name, "2020-03 decaying", "decaying", "rule", "faint", "2020-03-31")])
     told(capsys, "retire", name, "--reason", "crowded")
     assert "--reason" in told(capsys, "restore", name, "--reason", "", code=2)["message"]
     assert told(capsys, "restore", name, "--reason", "crowd left")["status"] == "decaying"
@@ -183,9 +183,9 @@ def test_the_start_of_several_ids_is_answered_with_all_of_them(capsys: Capture, 
 def test_the_list_says_that_low_values_are_bought(capsys: Capture, ledger: Ledger) -> None:
     factor = parse(OWN)
     sheet = {"fields": sorted(factor.fields), "rank_ic": -0.04, "icir": -0.5, "t": -5.0}
-    ledger.record_evaluation(Evaluation("one", factor.id, OWN, "h1", sheet))
-    ledger.record_verdict(VerdictRow("one", factor.id, "accepted", [], {"trial": 3, "selection": SELECTION}))
-    ledger.record_attempt(Attempt("one", "3", "h1", OWN, factor.id, "scored", ""))
+    ledger.evaluations.add(Evaluation("one", factor.id, OWN, "h1", sheet))
+    ledger.verdicts.add(VerdictRow("one", factor.id, "accepted", [], {"trial": 3, "selection": SELECTION}))
+    ledger.attempts.add(Attempt("one", "3", "h1", OWN, factor.id, "scored", ""))
     told(capsys, "add", "one", factor.id)
     assert said(capsys, "list").count("held the other way round") == 1
     assert {row["sign"] for row in told(capsys, "list")["factors"]} == {-1, 1}
@@ -200,7 +200,7 @@ def test_a_factor_of_another_market_is_no_evidence_here(capsys: Capture, ledger:
     row = LibraryRow(
         factor.id, OWN, factor.canonical_text, "", "", {"fields": ["high", "low"]}, "imported", {"judged": judged}
     )
-    ledger.kept.record(
+    ledger.library.record(
         rows=[row], standings=[StatusChange(factor.id, "imported", "live", "hand", "from x", "2026-01-01")]
     )
 
@@ -208,11 +208,11 @@ def test_a_factor_of_another_market_is_no_evidence_here(capsys: Capture, ledger:
         return bool(next(one for one in told(capsys, "list")["factors"] if one["id"] == factor.id)["elsewhere"])
 
     assert not elsewhere()  # no data set is known yet
-    ledger.fix_boundaries(Boundaries("theirs", ("A", "X", "Y"), *["2020-01-01"] * 6))
+    ledger.trials.fix_boundaries(Boundaries("theirs", ("A", "X", "Y"), *["2020-01-01"] * 6))
     assert elsewhere()
     assert "1 live, 1 of them judged on another market" in said(capsys, "list")
     assert "known to the gate, but no evidence" in " ".join(said(capsys, "show", factor.id).split())
-    ledger.fix_boundaries(Boundaries("ours", ("A", "B", "Z"), *["2020-01-01"] * 6))
+    ledger.trials.fix_boundaries(Boundaries("ours", ("A", "B", "Z"), *["2020-01-01"] * 6))
     assert not elsewhere()
     assert "another market" not in said(capsys, "list")
 
@@ -236,7 +236,7 @@ def test_a_watched_factor_stays_on_the_watchlist_when_a_file_brings_it(capsys: C
     told(capsys, "export", "library.json", "--workspace", "other")
     answer = told(capsys, "import", "library.json")
     assert (answer["added"], answer["on_watchlist"]) == (0, [parse(WATCHED).id])
-    assert ledger.library() == []
+    assert ledger.library.rows() == []
 
 
 def test_watching_needs_a_panel(capsys: Capture, ledger: Ledger) -> None:
@@ -252,7 +252,7 @@ def test_a_panel_of_other_names_is_told_and_leaves_nothing(capsys: Capture, ledg
     assert "not scored: no complete new day: days count after 2019-12-31" in said(
         capsys, "watch", "--campaign", "file.yaml"
     )
-    assert ledger.kept.sightings(parse(KEPT).id) == []
+    assert ledger.library.sightings(parse(KEPT).id) == []
 
 
 @pytest.mark.parametrize("place", [".", "nowhere/library.json"])

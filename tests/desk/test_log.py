@@ -30,36 +30,36 @@ def workspace(tmp_path: Path) -> Path:
     """Return a workspace with a run in which one thing of each kind happened, a second apart."""
     ticks = itertools.count()
     with Ledger.open(tmp_path, clock=lambda: BEGAN + timedelta(seconds=next(ticks))) as ledger:
-        ledger.start_run(Run("r1", {"settings": {}}, 7, "made up", BEGAN.isoformat()))
+        ledger.runs.start(Run("r1", {"settings": {}}, 7, "made up", BEGAN.isoformat()))
         said = {"mechanism": "slow_money", "statement": "It\x1b[31m drifts.", "direction": -1, "horizon_days": 5}
         passages = ["Quiet  names\ndrift.", "b"]
         row = {"document": "ab12", "untrusted_name": "desk.md", "untrusted_passages": passages}
-        ledger.record_event("r1", "agents.recall", "r01", {"factors": [], "documents": [row]})
+        ledger.events.record("r1", "agents.recall", "r01", {"factors": [], "documents": [row]})
         why = {"error": "ModelFailed", "reason": "models.qwen: no reply\nIt does not answer."}
-        ledger.record_event("r1", "agents.failure", "idea/r01/1", why)
-        ledger.record_event("r1", "agents.hypothesis", "r01/h00", {**said, "refuted_by": "no drift"})
+        ledger.events.record("r1", "agents.failure", "idea/r01/1", why)
+        ledger.events.record("r1", "agents.hypothesis", "r01/h00", {**said, "refuted_by": "no drift"})
         items = [{"key": "r01/h00/s0/c0/a0", "text": "rank(close)", "intent": "explore", "rationale": "because"}]
-        ledger.record_event("r1", "agents.proposal", "r01/h00/s0/a0", {"items": items})
+        ledger.events.record("r1", "agents.proposal", "r01/h00/s0/a0", {"items": items})
         score = {"text": "rank(close)", "intent": "explore", "branch": "r01/h00"}
         refused = {"ok": False, "stage": "types", "errors": [{"message": "price and volume", "hint": "", "at": 3}]}
-        ledger.record_event("r1", "agents.score", "r01/h00/s0/c1/a0", score | refused)
+        ledger.events.record("r1", "agents.score", "r01/h00/s0/c1/a0", score | refused)
         sheet = {"t": -3.456, "rank_ic": -0.02}
         scored = {"ok": True, "id": "f1", "sheet": sheet, "weaknesses": [{"code": "turnover", "message": "fast"}]}
-        ledger.record_event("r1", "agents.score", "r01/h00/s0/c0/a0", score | scored)
+        ledger.events.record("r1", "agents.score", "r01/h00/s0/c0/a0", score | scored)
         critique = {"weaknesses": [{"code": "turnover", "message": "half a day"}], "keep": True}
         advice = [{"operator": "swap_field", "why": "close is noisy"}]
-        ledger.record_event("r1", "agents.critique", "r01/h00/s0", {**critique, "advice": advice})
+        ledger.events.record("r1", "agents.critique", "r01/h00/s0", {**critique, "advice": advice})
         child = {"parent": "f1", "parent_t": -3.456, "where": "turnover", "intent": "smooth"}
-        ledger.record_event("r1", "agents.score", "r01/h00/s1/c0/a0", {**score, **scored, **child, "id": "f2"})
+        ledger.events.record("r1", "agents.score", "r01/h00/s1/c0/a0", {**score, **scored, **child, "id": "f2"})
         rows = [
             {"operator": "smooth", "where": where, "tried": 2, "better": 1, "gained": 0.5} for where in ("none", "weak")
         ]
-        ledger.record_event("r1", "agents.operators", "r01", {"rows": rows})
-        ledger.record_verdict(VerdictRow("r1", "f1", "rejected", REASONS, {"trial": 1, "selection": None}))
+        ledger.events.record("r1", "agents.operators", "r01", {"rows": rows})
+        ledger.verdicts.add(VerdictRow("r1", "f1", "rejected", REASONS, {"trial": 1, "selection": None}))
         decision = {"decision": "ask", "comment": "slower", "by": "ann", "at": BEGAN.isoformat()}
-        ledger.record_event("r1", "review", "f1", decision)
-        ledger.record_event("r1", "stop", "000001", {"by": "ann"})
-        ledger.finish_run("r1", "stopped")
+        ledger.events.record("r1", "review", "f1", decision)
+        ledger.events.record("r1", "stop", "000001", {"by": "ann"})
+        ledger.runs.finish("r1", "stopped")
     return tmp_path
 
 
@@ -97,7 +97,7 @@ def test_followed_it_goes_on_until_nobody_works_on_the_run(workspace: Path) -> N
 
         def wait(seconds: float) -> None:
             pauses.append(seconds)
-            ledger.record_event("r1", "agents.hypothesis", f"r0{len(pauses) + 1}/h00", {"statement": "more"})
+            ledger.events.record("r1", "agents.hypothesis", f"r0{len(pauses) + 1}/h00", {"statement": "more"})
 
         running = iter([True, True, False])
         followed = log.follow_chronicle(Chronicle(ledger, "r1"), lambda: next(running), wait)

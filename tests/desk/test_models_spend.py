@@ -27,7 +27,7 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
     clock = [datetime(2026, 1, 2, 23, 59, tzinfo=UTC)]
     with Ledger.open(tmp_path / "w", clock=lambda: clock[0]) as ledger:
         for run in ("one", "two"):
-            ledger.start_run(Run(run, {"settings": {"models": MODELS}}, 1, "data", "2026"))
+            ledger.runs.start(Run(run, {"settings": {"models": MODELS}}, 1, "data", "2026"))
         large = replace(CALL, tier="frontier", model="large", cost_usd=0.0045)
         for call, decision in (
             (replace(CALL, key="plain"), decided("local", "factor")),
@@ -36,13 +36,13 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
             (replace(large, key="failed", tenant=""), decided("local", "factor")),
             (replace(large, key="fixed", role="idea", run="two", attempts=0), decided("frontier", "idea")),
         ):
-            ledger.record_event(call.run, "route", call.key, decision)
-            ledger.record_call(call)
-        ledger.record_verdict(VerdictRow("one", "f1", "accepted", [], {}))
+            ledger.events.record(call.run, "route", call.key, decision)
+            ledger.calls.add(call)
+        ledger.verdicts.add(VerdictRow("one", "f1", "accepted", [], {}))
         clock[0] = datetime(2026, 1, 3, tzinfo=UTC)
-        ledger.record_call(replace(CALL, key="old"))
-        ledger.record_verdict(VerdictRow("one", "f2", "accepted", [], {}))
-        ledger.record_verdict(VerdictRow("one", "f3", "rejected", [], {}))
+        ledger.calls.add(replace(CALL, key="old"))
+        ledger.verdicts.add(VerdictRow("one", "f2", "accepted", [], {}))
+        ledger.verdicts.add(VerdictRow("one", "f3", "rejected", [], {}))
         yield ledger
 
 
@@ -73,12 +73,12 @@ def test_days_and_tenants_go_over_all_runs(ledger: Ledger) -> None:
 
 
 def test_where_one_tier_stands_alone_nothing_went_up_and_without_a_call_nothing_is_estimated(ledger: Ledger) -> None:
-    ledger.start_run(Run("alone", {"settings": {"models": {"models": {"large": LARGE}}}}, 1, "data", "2026"))
+    ledger.runs.start(Run("alone", {"settings": {"models": {"models": {"large": LARGE}}}}, 1, "data", "2026"))
     nothing = {"usd": None, "why": "no call is recorded", "estimate": True}
     assert statement(ledger, "alone", "", None)["always"] == {"local": nothing, "frontier": nothing}
     for name, tier in (("wanted", "local"), ("hard", "frontier")):
-        ledger.record_event("alone", "route", name, decided(tier, "factor"))
-        ledger.record_call(replace(CALL, key=name, run="alone", tier="frontier", model="large"))
+        ledger.events.record("alone", "route", name, decided(tier, "factor"))
+        ledger.calls.add(replace(CALL, key=name, run="alone", tier="frontier", model="large"))
     assert statement(ledger, "alone", "", None)["escalations"] == {"by_prompt": 0, "by_failure": 0, "unknown": 0}
 
 
@@ -97,8 +97,8 @@ def test_what_a_killed_process_had_under_way_is_told_as_such(ledger: Ledger) -> 
 
 
 def test_a_run_of_before_its_models_were_kept_has_no_estimate(ledger: Ledger) -> None:
-    ledger.start_run(Run("three", {}, 1, "data", "2026"))
-    ledger.record_call(replace(CALL, run="three"))
+    ledger.runs.start(Run("three", {}, 1, "data", "2026"))
+    ledger.calls.add(replace(CALL, run="three"))
     assert statement(ledger, "three", "", None)["always"]["local"] == {
         "usd": None, "why": "run three names no local model", "estimate": True,
     }  # fmt: skip

@@ -30,7 +30,7 @@ def library(tmp_path: Path) -> Path:
     folder = tmp_path / "workspace"
     kept = parse(OWN)
     with Ledger.open(folder, clock=lambda: datetime(2026, 1, 1, tzinfo=UTC)) as ledger:
-        ledger.add_to_library(LibraryRow(kept.id, OWN, kept.canonical_text, "h", "run", {"fields": ["close"]}))
+        ledger.library.add(LibraryRow(kept.id, OWN, kept.canonical_text, "h", "run", {"fields": ["close"]}))
     return folder
 
 

@@ -58,7 +58,7 @@ def test_kill_9_between_the_trial_and_the_look_hides_nothing(tmp_path: Path) -> 
     died = subprocess.run(command, capture_output=True, check=False, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
     assert died.returncode == -signal.SIGKILL, died.stderr.decode()[-1500:]
     with read(tmp_path) as ledger:
-        (hidden,) = ledger.trials()
+        (hidden,) = ledger.trials.all()
         assert (hidden.number, hidden.run, hidden.outcome) == (1, "killed", None)
         after = Lab.open(ledger, "after", market(), SMALL)
         second = after.judged(JUNK[1])  # somebody else's look, while that one is open
@@ -67,9 +67,9 @@ def test_kill_9_between_the_trial_and_the_look_hides_nothing(tmp_path: Path) -> 
         resumed = Lab.open(ledger, "killed", market(), SMALL)
         verdict = resumed.evaluator.submit([hidden.subject])[0]
         assert (verdict.trial, verdict.factor_id) == (1, hidden.subject)
-        assert [trial.number for trial in ledger.trials()] == [1, 2]
+        assert [trial.number for trial in ledger.trials.all()] == [1, 2]
         assert resumed.evaluator.trials_spent() == 1
-        assert all(trial.outcome is not None for trial in ledger.trials())
+        assert all(trial.outcome is not None for trial in ledger.trials.all())
 
 
 def without_one_name(panel: Panel) -> Panel:
@@ -92,4 +92,4 @@ def test_the_same_formula_in_other_words_is_answered_from_the_record(lab: Make, 
     first = lab("first").judged(JUNK[0])
     second = lab("second").judged("rank(open) * rank(ts_skew(volume, 30))")
     assert second == first
-    assert [trial.number for trial in ledger.trials()] == [1]
+    assert [trial.number for trial in ledger.trials.all()] == [1]

@@ -78,7 +78,7 @@ def test_nothing_accepted_closes_with_nothing(lab: Make, tmp_path: Path) -> None
     closing = close(run.evaluator, [], open_sealed=True)
     assert (closing.score, closing.sealed, closing.book) == (None, None, None)
     assert write_closing(closing, run.evaluator, tmp_path) is None
-    assert run.ledger.openings(run.evaluator.windows.key(run.evaluator.windows.sealed)) == []
+    assert run.ledger.trials.openings(run.evaluator.windows.key(run.evaluator.windows.sealed)) == []
 
 
 class Peeking(Scorer):
@@ -103,7 +103,7 @@ def test_an_opening_is_recorded_before_the_look_and_numbered(lab: Make, planted:
     torn = Evaluator(old.engine, peeking, old.windows, old.ledger, old.settings, old.budget, old.run)
     with pytest.raises(Crash):
         close(torn, [run.scored(KNOWN)], open_sealed=True)
-    openings = run.ledger.openings(old.windows.key(old.windows.sealed))
+    openings = run.ledger.trials.openings(old.windows.key(old.windows.sealed))
     assert [(opening.run, opening.number) for opening in openings] == [("first", 1)]
     assert closed(run)["number"] == 1  # the same run after its restart
     second = closed(lab("second", panel=planted))
@@ -132,7 +132,7 @@ def test_a_close_that_may_not_look_leaves_the_seal(lab: Make, planted: Panel, tm
     assert closing.sealed is None
     assert closing.book is not None
     assert (closing.book.window, closing.book.accepted_on_these_days) == ("selection", True)
-    assert run.ledger.openings(run.evaluator.windows.key(run.evaluator.windows.sealed)) == []
+    assert run.ledger.trials.openings(run.evaluator.windows.key(run.evaluator.windows.sealed)) == []
     written = write_closing(closing, run.evaluator, tmp_path)
     assert written is not None
     signs = {name: run.direction(text) for name, text in zip(names, (KNOWN, OTHER), strict=True)}

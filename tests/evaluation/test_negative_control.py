@@ -26,7 +26,7 @@ def search(run: Lab, seed: int) -> list[Verdict]:
     fields = tuple(run.evaluator.panel.fields)
     while run.evaluator.evaluations_spent() < EVALUATIONS:
         text = sample(rng, fields=fields, max_size=8).canonical_text
-        run.evaluator.propose(Proposal(text, claim_of(text), f"{len(run.ledger.attempts('run')):03d}"))
+        run.evaluator.propose(Proposal(text, claim_of(text), f"{len(run.ledger.attempts.of('run')):03d}"))
     ranked = sorted(run.evaluator.rows.values(), key=lambda row: -(row.sheet["merit"] or 0.0))
     verdicts: list[Verdict] = []
     for row in ranked:
@@ -41,7 +41,7 @@ def test_nothing_is_accepted_where_nothing_is(lab: Callable[..., Lab], seed: int
     words = [verdict.word for verdict in search(run, seed)]
     assert "accepted" not in words
     assert len(run.trials()) == TRIALS
-    assert run.ledger.library() == []
+    assert run.ledger.library.rows() == []
 
 
 def test_a_known_factor_is_accepted_as_the_tenth_trial(lab: Callable[..., Lab], planted: Panel) -> None:
@@ -56,11 +56,11 @@ def test_a_top_up_spends_every_trial_and_judges_nothing_twice(lab: Callable[...,
     rng = np.random.default_rng(3)
     while run.evaluator.evaluations_spent() < EVALUATIONS:
         text = sample(rng, fields=tuple(run.evaluator.panel.fields), max_size=8).canonical_text
-        run.evaluator.propose(Proposal(text, claim_of(text), f"{len(run.ledger.attempts('run')):03d}"))
+        run.evaluator.propose(Proposal(text, claim_of(text), f"{len(run.ledger.attempts.of('run')):03d}"))
     top_up(run.evaluator, 3)
     found = NullRun.of(3, run.evaluator)
     assert (found.trials, found.accepted, run.evaluator.trials_left()) == (TRIALS, 0, 0)
-    assert judged in {row.factor_id for row in run.ledger.verdicts("run")}
+    assert judged in {row.factor_id for row in run.ledger.verdicts.of("run")}
     top_up(run.evaluator, 3)
     assert NullRun.of(3, run.evaluator) == found
 
@@ -70,9 +70,9 @@ def test_where_too_few_were_scored_random_formulas_spend_the_rest(lab: Callable[
     run.scored("ts_kurt(high / low, 25)")
     top_up(run.evaluator, 3)
     assert NullRun.of(3, run.evaluator).trials == TRIALS
-    attempts = len(run.ledger.attempts("run"))
+    attempts = len(run.ledger.attempts.of("run"))
     top_up(run.evaluator, 3)
-    assert len(run.ledger.attempts("run")) == attempts
+    assert len(run.ledger.attempts.of("run")) == attempts
 
 
 @given(st.integers(1, 300), st.data())

@@ -71,7 +71,7 @@ def test_a_window_not_reached_is_null(dossier: ResultsBuilder) -> None:
 
 def test_what_was_too_weak_is_not_said_to_have_been_passed_over(lab: Make, planted: Panel) -> None:
     weak, config = lab(panel=planted), {"settings": {"agents": {"min_search_t": 99.0}}}
-    weak.ledger.start_run(replace(weak.ledger.run(weak.evaluator.run), id="weak", config=config))
+    weak.ledger.runs.start(replace(weak.ledger.runs.find(weak.evaluator.run), id="weak", config=config))
     weak = Lab(weak.ledger, replace(weak.evaluator, run="weak"))
     weak.propose(JUNK[0])
     (entry,) = ResultsBuilder(weak.evaluator).entries()["rejected"]
@@ -372,7 +372,7 @@ def test_the_ratio_deflated_for_clusters_stands_beside_the_others(dossier: Resul
     clusters = dossier.record()["clusters"]
     assert (clusters["candidates"], clusters["scored"]) == (3, 3)
     look = dossier.stream.trials[0].outcome or {}
-    seen = TrialEvidence.read(dossier.evaluator.ledger.get(look["seen"]))
+    seen = TrialEvidence.read(dossier.evaluator.ledger.objects.get(look["seen"]))
     assert ratios["by_clusters"] == deflated_sharpe_of(seen, clusters["clusters"])
 
 

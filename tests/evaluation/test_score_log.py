@@ -19,7 +19,7 @@ from alphaloom.ledger.journal import AT_HAND_BYTES
 def ledger(tmp_path: Path) -> Iterator[Ledger]:
     with Ledger.open(tmp_path, clock=lambda: datetime(2026, 1, 2, tzinfo=UTC)) as ledger:
         for run in ("one", "two"):
-            ledger.start_run(Run(run, {}, 1, "data", "2026-01-02"))
+            ledger.runs.start(Run(run, {}, 1, "data", "2026-01-02"))
         yield ledger
 
 
@@ -31,8 +31,8 @@ def scored(run: str, number: int, hypothesis: str = "h") -> Evaluation:
 def test_every_sheet_comes_back_though_few_are_at_hand(ledger: Ledger) -> None:
     rows = [scored("one", number) for number in range(MAX_SHEETS_KEPT + 300)]
     for row in rows:
-        ledger.record_evaluation(row)
-    ledger.record_evaluation(scored("two", 9_000))
+        ledger.evaluations.add(row)
+    ledger.evaluations.add(scored("two", 9_000))
     scores = Scores(ledger, "one")
     assert dict(scores) == {row.factor_id: row for row in rows}
     assert len(scores._cache) == MAX_SHEETS_KEPT
@@ -43,7 +43,7 @@ def test_every_sheet_comes_back_though_few_are_at_hand(ledger: Ledger) -> None:
 def test_sets_are_not_counted_as_single_factors(ledger: Ledger) -> None:
     scores = Scores(ledger, "one")
     for row in (scored("one", 1), scored("one", 2, "set-f2"), scored("one", 3)):
-        ledger.record_evaluation(row)
+        ledger.evaluations.add(row)
         scores.add(row)
         scores.add(row)
     assert (scores.singles, len(scores)) == (2, 3)
@@ -60,11 +60,11 @@ def test_claims_are_those_of_the_whole_record_whenever_they_are_asked_for(ledger
             "horizon_days": 5,
             "fields": [],
         }
-        ledger.record_event("one", "claim", name, claim)
+        ledger.events.record("one", "claim", name, claim)
     for number in draw.sample(range(100), 60):
         stage = draw.choice(["scored", "scored", "parse"])
         factor = None if stage == "parse" else f"f{draw.randrange(20)}"
-        ledger.record_attempt(Attempt("one", f"k{number:03d}", f"h{draw.randrange(3)}", "close", factor, stage, ""))  # type: ignore[arg-type]
+        ledger.attempts.add(Attempt("one", f"k{number:03d}", f"h{draw.randrange(3)}", "close", factor, stage, ""))  # type: ignore[arg-type]
         if number % 5 == 0:
             assert tried.claims() == scored_claims(ledger, "one")
     assert tried.claims() == scored_claims(ledger, "one")

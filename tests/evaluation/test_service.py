@@ -39,7 +39,7 @@ def test_every_refusal_says_where_it_ended(lab: Make, text: str, stage: str, sai
     assert (answer["ok"], answer["stage"]) == (False, stage)
     assert said in answer["errors"][0]["message"]
     assert at is None or answer["errors"][0]["at"] == at
-    attempt = run.ledger.attempts("run")[0]
+    attempt = run.ledger.attempts.of("run")[0]
     assert (attempt.stage, attempt.key, attempt.text) == (stage, "k", text)
     assert run.evaluator.evaluations_spent() == 0
 
@@ -50,7 +50,7 @@ def test_a_score_is_told_and_recorded(lab: Make) -> None:
     assert set(answer) == {"ok", "id", "text", "explained", "sheet", "weaknesses", "merit"}
     assert run.evaluator.read(answer["text"]).id == answer["id"]
     assert answer["sheet"]["window"]["name"] == "search"
-    row = run.ledger.evaluation("run", answer["id"])
+    row = run.ledger.evaluations.get("run", answer["id"])
     assert row is not None
     assert row.sheet["t"] == answer["sheet"]["t"]
     price = 0.02 * max(run.evaluator.read(ONE).size - 5, 0)
@@ -62,7 +62,7 @@ def test_a_formula_in_other_words_is_scored_once(lab: Make) -> None:
     first, second = run.propose(ONE, key="a"), run.propose("rank(open) * rank(ts_skew(volume, 30))", key="b")
     assert first == second
     assert run.evaluator.evaluations_spent() == 1
-    assert len(run.ledger.attempts("run")) == 2
+    assert len(run.ledger.attempts.of("run")) == 2
 
 
 def test_evaluations_end_with_the_budget(lab: Make) -> None:
@@ -81,7 +81,7 @@ def test_the_budget_holds_against_many_at_once(lab: Make) -> None:
     asked = [Proposal(text, claim_of(text), text) for text in texts]
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(run.evaluator.propose, asked))
-    assert sum(answer["ok"] for answer in answers) == len(run.ledger.evaluations("run")) == 3
+    assert sum(answer["ok"] for answer in answers) == len(run.ledger.evaluations.of("run")) == 3
 
 
 def test_a_hypothesis_cannot_pass_for_a_set(lab: Make) -> None:
@@ -103,8 +103,8 @@ def test_a_key_that_is_taken_costs_nothing_and_leaves_nothing(lab: Make) -> None
     run.propose(ONE, key="a")
     with pytest.raises(EvidenceError, match="names an attempt at another formula"):
         run.propose(TWO, key="a")
-    assert [row.text for row in run.ledger.evaluations("run")] == [ONE]
-    assert len(run.ledger.events("run", "claim")) == 1
+    assert [row.text for row in run.ledger.evaluations.of("run")] == [ONE]
+    assert len(run.ledger.events.of("run", "claim")) == 1
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
@@ -162,8 +162,8 @@ def test_a_score_by_hand_leaves_no_trace(lab: Make) -> None:
     sheet = run.evaluator.score("-ts_returns(close, 5)")
     assert sheet["window"]["last"] == run.evaluator.windows.search.last_day
     assert "not_new" in [doubt["code"] for doubt in sheet["warnings"]]
-    assert run.ledger.attempts("run") == []
-    assert run.ledger.evaluations("run") == []
+    assert run.ledger.attempts.of("run") == []
+    assert run.ledger.evaluations.of("run") == []
 
 
 def test_a_selection_window_too_short_for_the_horizon_is_refused_at_once(ledger: Ledger) -> None:
@@ -191,7 +191,7 @@ def test_what_other_runs_accept_meanwhile_changes_nothing(lab: Make, planted: Pa
     assert other.judged(KNOWN).word == "accepted"
     assert run.propose(near, "k")["ok"]
     assert list(run.evaluator.library_values) == []
-    assert [row.factor_id for row in other.evaluator.library()] == [row.factor_id for row in run.ledger.library()]
+    assert [row.factor_id for row in other.evaluator.library()] == [row.factor_id for row in run.ledger.library.rows()]
     assert lab("run", panel=planted).evaluator.library() == []  # and nothing after a restart
     assert not lab("later", panel=planted).propose(near)["ok"]
     assert run.judged(KNOWN).word == "accepted"  # now it is the run's own, whoever brought it

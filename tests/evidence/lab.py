@@ -87,7 +87,7 @@ class Lab:
         rules = {"evidence": settings.model_dump(mode="json")}
         config: dict[str, Any] = {"panel": panel.digest, "last_day": str(panel.dates[-1]), "rules": rules}
         config |= {"sectors": "sector" in panel.groups}
-        ledger.start_run(Run(run, config, 1, "small", clock().isoformat()))
+        ledger.runs.start(Run(run, config, 1, "small", clock().isoformat()))
         return cls(ledger, bench.evaluator(run, budget or Budget(evaluations=100, trials=10)))
 
     def direction(self, text: str) -> int:
@@ -112,7 +112,7 @@ class Lab:
     def trials(self) -> list[Mapping[str, Any] | None]:
         """Return the outcome of each trial on the selection window, by number."""
         key = self.evaluator.windows.key(self.evaluator.windows.selection)
-        return [trial.outcome for trial in self.ledger.overlapping_trials(key)]
+        return [trial.outcome for trial in self.ledger.trials.overlapping(key)]
 
 
 def steps(verdict: Verdict) -> dict[str, bool]:

@@ -46,7 +46,7 @@ def test_a_strong_planted_factor_is_accepted(lab: Make, planted: Panel) -> None:
     assert list(steps(verdict)) == [
         "parse", "causal", "complexity", "support", "originality", "redundancy", "published", "alignment", "statistics"
     ]  # fmt: skip
-    assert [row.factor_id for row in run.ledger.library()] == [verdict.factor_id]
+    assert [row.factor_id for row in run.ledger.library.rows()] == [verdict.factor_id]
     assert verdict.selection is not None
     assert verdict.selection["p_value"] <= verdict.selection["level"] == pytest.approx(lond_level(1, 0), rel=1e-5)
 
@@ -55,7 +55,7 @@ def test_a_promising_factor_is_watched_and_a_poor_one_rejected(lab: Make, plante
     strict = {"level": 1e-6}
     assert lab("a", panel=planted, **strict).judged(KNOWN).word == "watchlist"
     assert lab("b", panel=planted, **strict).judged(JUNK[0]).word == "rejected"
-    assert not lab("c", panel=planted).ledger.library()
+    assert not lab("c", panel=planted).ledger.library.rows()
 
 
 def test_too_large_a_formula_is_refused_without_a_look(lab: Make, planted: Panel) -> None:
@@ -183,7 +183,7 @@ def test_a_look_that_another_run_never_took_is_paid_by_the_one_that_takes_it(lab
     assert second.evaluator.trials_left() == 0
     again = lab("second", budget=Budget(trials=1))  # it has paid, and may look after its own restart
     assert again.evaluator.submit([name])[0].trial == 1
-    assert [event.body["subject"] for event in again.ledger.events("second", PAID_EVENT)] == [name]
+    assert [event.body["subject"] for event in again.ledger.events.of("second", PAID_EVENT)] == [name]
     assert (again.evaluator.trials_spent(), len(again.trials())) == (1, 1)
     third = lab("third", budget=Budget(trials=0))
     assert third.judged(JUNK[0]).trial == 1  # what was taken is told for nothing
@@ -206,7 +206,7 @@ def test_a_run_says_that_it_waits_for_another_one_and_takes_its_look_once_that_i
         kept.extend([] if kept else lab("first").evaluator.submit([name]))
 
     monkeypatch.setattr("alphaloom.evidence.gate.acceptance_gate.time.sleep", other)
-    with first.ledger.lock("first"):
+    with first.ledger.runs.lock("first"):
         found = second.evaluator.submit([name])[0]
     assert (found.trial, found.word) == (1, kept[0].word)
     assert second.evaluator.trials_spent() == 0
@@ -219,7 +219,7 @@ def test_nobody_waits_for_a_look_that_failed_in_a_run_that_lives(lab: Make, monk
     with pytest.raises(Crash):
         dying(first).evaluator.submit([name])
     monkeypatch.setattr("alphaloom.evidence.gate.acceptance_gate.time.sleep", lambda _: pytest.fail("it waits"))
-    with first.ledger.lock("first"):
+    with first.ledger.runs.lock("first"):
         assert second.judged(JUNK[0]).trial == 1
     assert first.trials()[0] is not None
 
@@ -303,9 +303,9 @@ def test_discoveries_are_those_of_looks_opened_before(lab: Make) -> None:
     key = run.evaluator.windows.key(run.evaluator.windows.selection)
     apart, across = replace(key, names=("ZZZ",)), replace(key, names=("ZZZ", key.names[0]))
     for number in range(4):
-        run.ledger.open_trial(Look("run", f"f{number}", apart))
-    found = run.ledger.open_trial(Look("run", "found", across))
-    run.ledger.close_trial(found.id, {"passed": True})
+        run.ledger.trials.open(Look("run", f"f{number}", apart))
+    found = run.ledger.trials.open(Look("run", "found", across))
+    run.ledger.trials.close(found.id, {"passed": True})
     verdict = run.judged(JUNK[0])
     assert (found.number, verdict.trial) == (5, 2)
     assert (verdict.selection or {})["discoveries_before"] == 1
@@ -316,7 +316,7 @@ def found(run: Lab, *texts: str) -> list[str]:
     key = run.evaluator.windows.key(run.evaluator.windows.selection)
     names = [run.scored(text) for text in texts]
     for name in names:
-        run.ledger.close_trial(run.ledger.open_trial(Look("run", name, key)).id, {"passed": True})
+        run.ledger.trials.close(run.ledger.trials.open(Look("run", name, key)).id, {"passed": True})
     return names
 
 
@@ -339,10 +339,10 @@ def test_a_discovery_raises_no_level_for_what_ranks_the_names_alike(lab: Make) -
 def test_a_set_raises_no_level_for_its_members_and_counts_once_with_them(lab: Make) -> None:
     run = lab()
     members = [run.scored(text) for text in JUNK[:3]]
-    run.ledger.record_event("run", "set", "whole", members)
+    run.ledger.events.record("run", "set", "whole", members)
     key = run.evaluator.windows.key(run.evaluator.windows.selection)
     for name in ("whole", members[1]):
-        run.ledger.close_trial(run.ledger.open_trial(Look("run", name, key)).id, {"passed": True})
+        run.ledger.trials.close(run.ledger.trials.open(Look("run", name, key)).id, {"passed": True})
     assert before(run.evaluator.submit(members[:1])[0]) == 0
     assert before(run.judged(JUNK[3])) == 1
 
@@ -403,7 +403,7 @@ def test_trials_end_with_the_budget(lab: Make) -> None:
         run.evaluator.submit([first.factor_id, name])
     assert caught.value.exit_code == 4
     assert len(run.trials()) == 1
-    assert [row.factor_id for row in run.ledger.verdicts("run")] == [first.factor_id]
+    assert [row.factor_id for row in run.ledger.verdicts.of("run")] == [first.factor_id]
 
 
 def test_agents_are_told_no_number_of_the_selection_window(lab: Make, planted: Panel) -> None:
@@ -466,7 +466,7 @@ def test_a_set_is_the_sum_of_signed_ranks_and_one_trial(lab: Make) -> None:
     assert verdict.factor_id == whole.id
     assert len(run.trials()) == 1
     assert run.evaluator.evaluations_spent() == 3  # the set's own score is free
-    assert [event.body for event in run.ledger.events("run", "set")] == [members]
+    assert [event.body for event in run.ledger.events.of("run", "set")] == [members]
     assert run.evaluator.submit_set(members[::-1]) == verdict  # in whatever order they are named
 
 
@@ -535,8 +535,8 @@ def test_a_set_without_a_trial_left_leaves_no_score(lab: Make) -> None:
     members = [run.scored(text) for text in JUNK[:2]]
     with pytest.raises(TrialsSpent):
         run.evaluator.submit_set(members)
-    assert sorted(row.factor_id for row in run.ledger.evaluations("run")) == sorted(members)
-    assert (run.ledger.events("run", "set"), run.ledger.verdicts("run"), run.trials()) == ([], [], [])
+    assert sorted(row.factor_id for row in run.ledger.evaluations.of("run")) == sorted(members)
+    assert (run.ledger.events.of("run", "set"), run.ledger.verdicts.of("run"), run.trials()) == ([], [], [])
 
 
 @pytest.mark.parametrize("count", [1, 11])

@@ -165,8 +165,8 @@ def test_a_level_is_refused_before_it_is_scored_and_only_doubted_on_a_plain_shee
     lab = Lab.open(ledger, "run", adjusted(), SMALL)
     said = lab.propose("close / close_raw")
     assert (said["ok"], said["stage"], said["errors"][0]["message"]) == (False, "causal", READS_LEVEL_MESSAGE)
-    assert [attempt.stage for attempt in ledger.attempts("run")] == ["causal"]
-    assert not ledger.evaluations("run")
+    assert [attempt.stage for attempt in ledger.attempts.of("run")] == ["causal"]
+    assert not ledger.evaluations.of("run")
     doubts = {doubt["code"]: doubt["message"] for doubt in lab.evaluator.score("close / close_raw")["warnings"]}
     assert doubts["adjusted_level"] == READS_LEVEL_MESSAGE
     assert "adjusted_level" not in {doubt["code"] for doubt in lab.evaluator.score(KNOWN)["warnings"]}

@@ -109,21 +109,21 @@ def more(panel: Panel) -> Panel:
 
 
 def looked(ledger: Ledger, windows: Windows, subject: str) -> int:
-    return ledger.open_trial(Look("one", subject, windows.key(windows.selection))).number
+    return ledger.trials.open(Look("one", subject, windows.key(windows.selection))).number
 
 
 @pytest.mark.parametrize("name", SAME)
 def test_the_same_returns_keep_their_trials_windows_and_seal(tmp_path: Path, name: str) -> None:
     again = SAME[name](MARKET)
     with Ledger.open(tmp_path, clock=clock) as ledger:
-        ledger.start_run(Run("one", {}, 1, "m", "2026"))
-        ledger.start_run(Run("two", {}, 1, "m", "2026"))
+        ledger.runs.start(Run("one", {}, 1, "m", "2026"))
+        ledger.runs.start(Run("two", {}, 1, "m", "2026"))
         first = fix_windows(MARKET, ledger, WindowSettings(), "m")
         assert looked(ledger, first, "f") == 1
-        assert ledger.record_opening(Opening("one", first.key(first.sealed), "close")) == 1
+        assert ledger.trials.record_opening(Opening("one", first.key(first.sealed), "close")) == 1
         second = fix_windows(again, ledger, WindowSettings(search=0.7, selection=0.2), "n")
         assert looked(ledger, second, "g") == 2
-        assert ledger.record_opening(Opening("two", second.key(second.sealed), "close")) == 2
+        assert ledger.trials.record_opening(Opening("two", second.key(second.sealed), "close")) == 2
     begins = MARKET.days - again.days if "first year" in name else 0
     assert second.inherited
     assert (second.search.stop, second.selection.start, second.selection.stop, second.sealed.start) == tuple(
@@ -134,7 +134,7 @@ def test_the_same_returns_keep_their_trials_windows_and_seal(tmp_path: Path, nam
 
 def test_a_third_name_for_the_same_returns_meets_both_earlier_ones(tmp_path: Path) -> None:
     with Ledger.open(tmp_path, clock=clock) as ledger:
-        ledger.start_run(Run("one", {}, 1, "m", "2026"))
+        ledger.runs.start(Run("one", {}, 1, "m", "2026"))
         panels = (MARKET, moved(renamed(MARKET), 7), on_another_calendar(with_gaps(shuffled(MARKET))))
         fixed = [fix_windows(panel, ledger, WindowSettings(), "m") for panel in panels]
         assert [looked(ledger, each, f"f{place}") for place, each in enumerate(fixed)] == [1, 2, 3]
@@ -152,7 +152,7 @@ OTHERS = {
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_returns_are_other_data(tmp_path: Path, name: str) -> None:
     with Ledger.open(tmp_path, clock=clock) as ledger:
-        ledger.start_run(Run("one", {}, 1, "m", "2026"))
+        ledger.runs.start(Run("one", {}, 1, "m", "2026"))
         looked(ledger, fix_windows(MARKET, ledger, WindowSettings(), "m"), "f")
         windows = fix_windows(OTHERS[name], ledger, WindowSettings(), "n")
         assert (windows.inherited, looked(ledger, windows, "g")) == (False, 1)
@@ -160,17 +160,17 @@ def test_other_returns_are_other_data(tmp_path: Path, name: str) -> None:
 
 def test_days_that_no_window_holds_count_for_nothing(tmp_path: Path) -> None:
     with Ledger.open(tmp_path, clock=clock) as ledger:
-        ledger.start_run(Run("one", {}, 1, "m", "2026"))
+        ledger.runs.start(Run("one", {}, 1, "m", "2026"))
         first = fix_windows(MARKET, ledger, WindowSettings(), "m")
         looked(ledger, first, "f")
         again = fix_windows(renamed(MARKET), ledger, WindowSettings(), "n")
-        assert ledger.open_trial(Look("one", "g", again.key(again.search))).number == 1
+        assert ledger.trials.open(Look("one", "g", again.key(again.search))).number == 1
 
 
 def test_prices_that_barely_move_are_no_identity(tmp_path: Path) -> None:
     """Two markets of names that mostly stand still share runs of zeros, and no data."""
     with Ledger.open(tmp_path, clock=clock) as ledger:
-        ledger.start_run(Run("one", {}, 1, "m", "2026"))
+        ledger.runs.start(Run("one", {}, 1, "m", "2026"))
         for place, seed in enumerate((1, 2)):
             ticks = np.random.default_rng(seed).choice([-1, 0, 0, 0, 0, 0, 0, 1], size=MARKET.universe.shape)
             still = {name: 100.0 + np.cumsum(ticks, axis=0) for name in PRICES}
@@ -180,7 +180,7 @@ def test_prices_that_barely_move_are_no_identity(tmp_path: Path) -> None:
 
 def test_a_workspace_without_fingerprints_goes_by_names_and_days_until_the_panel_is_seen_again(tmp_path: Path) -> None:
     with Ledger.open(tmp_path, clock=clock) as ledger:
-        ledger.start_run(Run("one", {}, 1, "m", "2026"))
+        ledger.runs.start(Run("one", {}, 1, "m", "2026"))
         looked(ledger, fix_windows(MARKET, ledger, WindowSettings(), "m"), "f")
     older = sqlite3.connect(tmp_path / "ledger.sqlite")
     older.executescript("DROP TABLE fingerprints; PRAGMA user_version = 4;")

@@ -77,7 +77,7 @@ def test_doubts_reach_the_agents_and_the_results_and_refuse_nothing(tmp_path: Pa
         told = [weakness["message"] for weakness in answer["weaknesses"] if weakness["code"] == "alignment"]
         assert [message.partition(":")[0] for message in told] == ["fields", "windows"]
         opinion = {"verdict": "doubts", "why": "It is about something else."}
-        ledger.record_event("run", "agents.critique", "r01/h00/s0", {"keep": True, "alignment": opinion})
+        ledger.events.record("run", "agents.critique", "r01/h00/s0", {"keep": True, "alignment": opinion})
         verdict = lab.evaluator.submit([answer["id"]])[0]
         assert {reason.step: reason.passed for reason in verdict.reasons}["alignment"]
         (entry,) = [row for rows in ResultsBuilder(lab.evaluator).entries().values() for row in rows]

@@ -133,7 +133,7 @@ def service(ledger: Ledger, runner: Counting) -> Maker:
         bench = PanelContext(set_up.engine, scorer(panel, settings), set_up.windows, ledger)
         rules = {"evidence": settings.model_dump(mode="json")}
         config: dict[str, Any] = {"panel": panel.digest, "last_day": str(panel.dates[-1]), "rules": rules}
-        ledger.start_run(Run(run, config, 1, "small", clock().isoformat()))
+        ledger.runs.start(Run(run, config, 1, "small", clock().isoformat()))
         return bench.evaluator(run, Budget(evaluations=20, trials=5), python=python)
 
     return make
@@ -210,7 +210,7 @@ def test_what_is_refused_says_why_and_costs_an_evaluation_if_it_ran(
     assert (answer["ok"], answer["stage"]) == (False, stage)
     assert said in answer["errors"][0]["message"]
     assert evaluator.evaluations_spent() == ran
-    assert [row.stage for row in evaluator.ledger.attempts("run")] == [stage]
+    assert [row.stage for row in evaluator.ledger.attempts.of("run")] == [stage]
     before = len(runner.jobs)
     assert proposed(evaluator, code) == answer, "the same attempt again is answered, and not run"
     assert (evaluator.evaluations_spent(), len(runner.jobs)) == (ran, before)
@@ -382,8 +382,8 @@ def test_a_look_is_taken_at_values_that_were_computed_day_by_day(service: Maker,
     again = evaluator.engine.sweep(evaluator.read(STATE), (search, selection))
     assert len(runner.jobs) == before, "what was swept is kept"
     np.testing.assert_array_equal(again.values, values)
-    row = evaluator.ledger.verdicts("run")[0]
-    assert replay_verdict(RunArchive(evaluator.ledger, evaluator.ledger.run("run")), row).word == "same"
+    row = evaluator.ledger.verdicts.of("run")[0]
+    assert replay_verdict(RunArchive(evaluator.ledger, evaluator.ledger.runs.find("run")), row).word == "same"
 
 
 def test_a_verdict_says_that_its_code_ran_uncontained(service: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -413,8 +413,8 @@ def test_code_that_cheats_after_search_costs_a_look_and_tells_agents_nothing(ser
     assert "changed with later days" in str(verdict.row("run").reasons)
     assert "later days" not in said
     assert not any(word in said for word in (fault["day"], fault["message"], day[:4]))
-    row = evaluator.ledger.verdicts("run")[0]
-    assert replay_verdict(RunArchive(evaluator.ledger, evaluator.ledger.run("run")), row).word == "same"
+    row = evaluator.ledger.verdicts.of("run")[0]
+    assert replay_verdict(RunArchive(evaluator.ledger, evaluator.ledger.runs.find("run")), row).word == "same"
 
 
 def test_what_comes_after_search_changes_no_answer(service: Maker, jail: LazySandbox, tmp_path: Path) -> None:
@@ -433,7 +433,7 @@ def test_what_comes_after_search_changes_no_answer(service: Maker, jail: LazySan
         with Ledger.open(tmp_path / folder, clock=clock) as ledger:
             other = replace(panel, fields=fields)
             bench = PanelContext.set_up(other, ledger, SMALL, "small", runner=jail)
-            ledger.start_run(Run("run", {}, 1, "small", clock().isoformat()))
+            ledger.runs.start(Run("run", {}, 1, "small", clock().isoformat()))
             evaluator = bench.evaluator("run", Budget(evaluations=9, trials=1))
             heard.append([proposed(evaluator, text) for text in texts])
     assert heard[0] == heard[1]
@@ -465,7 +465,7 @@ def test_it_stands_in_the_library_like_a_formula(service: Maker, tmp_path: Path)
     write_json(tmp_path / "library.json", export_library(evaluator.ledger))
     with Ledger.open(tmp_path / "other", clock=clock) as other:
         assert import_library(other, tmp_path / "library.json", "2026-01-02")["added"] == 1
-        assert other.library()[0].text == STATE
+        assert other.library.rows()[0].text == STATE
 
 
 def test_stress_runs_it_on_every_altered_panel(service: Maker) -> None:

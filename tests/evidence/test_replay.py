@@ -40,7 +40,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Evaluator]:
         assert lab.judged(JUNK[0]).trial == 2
         assert lab.judged(JUNK[1], direction=-lab.direction(JUNK[1])).trial is None
         assert lab.evaluator.submit_set([lab.scored(text) for text in SET]).trial == 3
-        ledger.finish_run(RUN, "done")
+        ledger.runs.finish(RUN, "done")
         return folder, lab.evaluator
 
 
@@ -57,7 +57,7 @@ def archive(workspace: Path) -> Iterator[RunArchive]:
 
 def opened(ledger: Ledger) -> RunArchive:
     rules = {"settings": {"evidence": SMALL.model_dump(mode="json")}}
-    return RunArchive(ledger, replace(ledger.run(RUN), config=rules))
+    return RunArchive(ledger, replace(ledger.runs.find(RUN), config=rules))
 
 
 def replays(workspace: Path) -> list[Replay]:
@@ -85,7 +85,7 @@ def forge(workspace: Path, table: str, where: str, edit: Edit) -> None:
 
 def name_of(workspace: Path, trial: int) -> str:
     with read(workspace) as ledger:
-        return str(ledger.trials()[trial - 1].subject)
+        return str(ledger.trials.all()[trial - 1].subject)
 
 
 def test_every_kind_of_verdict_comes_out_the_same_from_the_ledger_alone(workspace: Path) -> None:
@@ -198,7 +198,7 @@ def test_a_library_row_without_a_proof_is_found(workspace: Path) -> None:
 
 def test_bytes_that_were_changed_on_the_disk_are_found(workspace: Path) -> None:
     with read(workspace) as ledger:
-        kept = str((ledger.trials()[1].outcome or {})["seen"])
+        kept = str((ledger.trials.all()[1].outcome or {})["seen"])
     (workspace / "objects" / kept[:2] / kept[2:]).write_bytes(b"{}")
     (broken,) = [one for one in replays(workspace) if one.differs]
     assert [difference.field for difference in broken.differs] == ["look.seen"]
@@ -208,8 +208,8 @@ def test_bytes_that_were_changed_on_the_disk_are_found(workspace: Path) -> None:
 def forged_look(workspace: Path, *, everywhere: bool) -> None:
     """Put a better series in place of the one that was seen; `everywhere`, with all that follows from it."""
     with read(workspace) as ledger:
-        trial = ledger.trials()[1]
-        seen = TrialEvidence.read(ledger.get(str((trial.outcome or {})["seen"])))
+        trial = ledger.trials.all()[1]
+        seen = TrialEvidence.read(ledger.objects.get(str((trial.outcome or {})["seen"])))
         better = replace(seen, rank_ic=seen.rank_ic + 0.002 * seen.asked["sign"])
         if everywhere:
             from alphaloom.evidence.newey_west import newey_west_t
@@ -219,7 +219,7 @@ def forged_look(workspace: Path, *, everywhere: bool) -> None:
             better = replace(
                 better, sheet={**seen.sheet, "rank_ic": round_significant(test.mean), "t": round_significant(test.t)}
             )
-        kept = ledger.put(better.body())
+        kept = ledger.objects.put(better.body())
         new: dict[str, Any] = {"seen": kept, "selection": dict(better.sheet)}
         outcome = dict(trial.outcome or {}) | new
         if everywhere:
@@ -306,7 +306,7 @@ def test_a_run_that_could_not_choose_is_read_as_it_judged() -> None:
 
 def test_a_look_with_another_series_than_the_settings_test_is_found(workspace: Path) -> None:
     with read(workspace) as ledger:
-        seen = TrialEvidence.read(ledger.get(str((ledger.trials()[1].outcome or {})["seen"])))
-        kept = ledger.put(replace(seen, held=seen.rank_ic).body())
+        seen = TrialEvidence.read(ledger.objects.get(str((ledger.trials.all()[1].outcome or {})["seen"])))
+        kept = ledger.objects.put(replace(seen, held=seen.rank_ic).body())
     forge(workspace, "outcomes", "trial = 2", lambda record: record.update(seen=kept))
     assert "look.held" in changed(workspace)

@@ -13,7 +13,7 @@ from .lab import clock
 
 def test_a_run_keeps_the_seed_that_was_drawn_for_it(tmp_path: Path) -> None:
     with Ledger.open(tmp_path, clock=clock) as ledger:
-        ledger.start_run(Run("one", {}, 7, "data", "2026-01-01"))
+        ledger.runs.start(Run("one", {}, 7, "data", "2026-01-01"))
         assert read_screening_seed(ledger, "one") is None
         note_screening_seed(ledger, "one", 123)
         assert read_screening_seed(ledger, "one") == 123

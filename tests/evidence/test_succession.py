@@ -79,7 +79,7 @@ def test_a_run_is_told_what_decays_without_a_figure(ledger: Ledger) -> None:
     assert set(row) == {"id", "text", "mechanism", "hypothesis", "since"}
     assert (row["id"], row["mechanism"], row["hypothesis"]) == (name, "control", "a formula of the tests")
     assert row["since"] == find_entry(ledger, name).history[-1].day > str(first().dates[-1])
-    figures = [sighting.rank_ic for sighting in ledger.kept.sightings(name) if sighting.rank_ic is not None]
+    figures = [sighting.rank_ic for sighting in ledger.library.sightings(name) if sighting.rank_ic is not None]
     assert not any(f"{abs(figure):.4f}" in str(row) for figure in figures)
 
 
@@ -132,7 +132,7 @@ def test_a_copy_says_nothing_beyond_and_is_redundant_as_ever(ledger: Ledger) -> 
     verdict = later(ledger, "copy").judged(COPY, succeeds=name)
     assert not step(verdict, "redundancy").passed
     assert verdict.word == "rejected"
-    assert ledger.trials()[-1].subject == name, "no look was spent"
+    assert ledger.trials.all()[-1].subject == name, "no look was spent"
 
 
 def test_selection_judges_what_is_left_and_the_record_can_be_run_again(ledger: Ledger) -> None:
@@ -145,7 +145,7 @@ def test_selection_judges_what_is_left_and_the_record_can_be_run_again(ledger: L
     assert left is not None
     assert abs(rank_correlation(left, engine(first()).evaluate([KNOWN])[0], window)) < 0.05
     sheet = evaluator.scorer.score(left, window, 1)
-    archive = RunArchive(ledger, ledger.run("named"))
+    archive = RunArchive(ledger, ledger.runs.find("named"))
     row = archive.verdicts[verdict.factor_id]
     told = row.metrics["selection"]
     assert told["rank_ic"] == pytest.approx(sheet.rank_ic)

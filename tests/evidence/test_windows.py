@@ -80,9 +80,9 @@ def test_names_that_inherit_windows_keep_them_without_the_name_they_shared(tmp_p
         first = fix_windows(only(panel, *range(10)), ledger, WindowSettings(), "m")
         bridge = fix_windows(only(panel, *range(9, 20)), ledger, other, "bridge")
         rest = fix_windows(only(panel, *range(10, 20)), ledger, other, "rest")
-        ledger.start_run(Run("one", {}, 1, "m", "2026"))
-        ledger.open_trial(Look("one", "f", bridge.key(bridge.selection)))
-        assert ledger.open_trial(Look("one", "f", rest.key(rest.selection))).number == 2
+        ledger.runs.start(Run("one", {}, 1, "m", "2026"))
+        ledger.trials.open(Look("one", "f", bridge.key(bridge.selection)))
+        assert ledger.trials.open(Look("one", "f", rest.key(rest.selection))).number == 2
     assert rest.search == bridge.search == first.search
     assert rest.inherited
     assert rest.key(rest.selection).names == panel.symbols[10:]

@@ -31,5 +31,5 @@ def filed(tmp_path: Path) -> Iterator[Ledger]:
 
 def opened(workspace: Path, address: str = "") -> Iterator[Ledger]:
     with Ledger.open(workspace, clock=lambda: datetime(2026, 1, 2, tzinfo=UTC), address=address) as ledger:
-        ledger.start_run(Run("one", {"seed": 1}, 1, "data", "2026-01-02"))
+        ledger.runs.start(Run("one", {"seed": 1}, 1, "data", "2026-01-02"))
         yield ledger

@@ -17,14 +17,14 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from alphaloom.ledger import Attempt, Ledger, Look, Run, WindowKey
 ledger = Ledger.open(Path(sys.argv[2]), clock=lambda: datetime(2026, 1, 2, tzinfo=UTC))
-ledger.start_run(Run("one", {}, 1, "data", "2026"))
+ledger.runs.start(Run("one", {}, 1, "data", "2026"))
 who, count = sys.argv[3], int(sys.argv[4])
 window = WindowKey("data", "2020-01-01", "2020-12-31", ("A", "B"))
 for index in range(count):
     key = f"{who}{index:06d}"
-    body = ledger.put(key.encode() * 100)
-    ledger.record_attempt(Attempt("one", key, "h", body, None, "parse", ""))
-    ledger.open_trial(Look("one", key, window))
+    body = ledger.objects.put(key.encode() * 100)
+    ledger.attempts.add(Attempt("one", key, "h", body, None, "parse", ""))
+    ledger.trials.open(Look("one", key, window))
     print(key, flush=True)
 """
 WINDOW = WindowKey("data", "2020-01-01", "2020-12-31", ("A", "B"))
@@ -44,10 +44,10 @@ def test_every_acknowledged_write_outlives_kill_9(tmp_path: Path, after: int) ->
         acknowledged += process.stdout.read().split("\n")[:-1]
         process.communicate()
     with Ledger.open(tmp_path, clock=lambda: datetime(2026, 1, 2, tzinfo=UTC)) as ledger:
-        attempts = {attempt.key: attempt.text for attempt in ledger.attempts("one")}
+        attempts = {attempt.key: attempt.text for attempt in ledger.attempts.of("one")}
         assert set(acknowledged) <= set(attempts)
-        assert all(ledger.get(body) == key.encode() * 100 for key, body in attempts.items())
-        trials = ledger.overlapping_trials(WINDOW)
+        assert all(ledger.objects.get(body) == key.encode() * 100 for key, body in attempts.items())
+        trials = ledger.trials.overlapping(WINDOW)
         assert set(acknowledged) <= {trial.subject for trial in trials}
         assert [trial.number for trial in trials] == list(range(1, len(trials) + 1))
 
@@ -59,8 +59,8 @@ def test_several_processes_share_one_workspace_from_its_first_moment(tmp_path: P
         _, complaints = process.communicate(timeout=300)
         assert process.returncode == 0, complaints
     with Ledger.open(tmp_path / "new", clock=lambda: datetime(2026, 1, 2, tzinfo=UTC)) as ledger:
-        assert len(ledger.attempts("one")) == 3 * count
-        numbers = [trial.number for trial in ledger.overlapping_trials(WINDOW)]
+        assert len(ledger.attempts.of("one")) == 3 * count
+        numbers = [trial.number for trial in ledger.trials.overlapping(WINDOW)]
     assert numbers == list(range(1, 3 * count + 1))
 
 
@@ -68,6 +68,6 @@ def test_threads_share_one_ledger(ledger: Ledger) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda index: ledger.record_event("one", "note", f"{index:03d}", index), range(100)))
-    assert [event.body for event in ledger.events("one")] == list(range(100))
-    ledger.start_run(Run("after", {}, 1, "data", "2026"))
+        list(pool.map(lambda index: ledger.events.record("one", "note", f"{index:03d}", index), range(100)))
+    assert [event.body for event in ledger.events.of("one")] == list(range(100))
+    ledger.runs.start(Run("after", {}, 1, "data", "2026"))

@@ -53,8 +53,8 @@ def test_a_hold_counts_until_it_is_settled_and_the_call_from_then_on(ledger: Led
     assert ledger.holds.hold(wish(usd=0.2), DAY, 100.0) == CapReached(DAY[0], "2026-01-02", 0.0, 0.9, 0.2, 1)
     ledger.holds.settle(held, CALL, NOTE)
     assert ledger.holds.open() == []
-    assert ledger.calls("one") == [CALL]
-    assert ledger.events("one", "route") == [NOTE]
+    assert ledger.calls.of("one") == [CALL]
+    assert ledger.events.of("one", "route") == [NOTE]
     assert ledger.holds.hold(wish(usd=1.0), DAY, 100.0) == CapReached(DAY[0], "2026-01-02", 0.01, 0.0, 1.0, 0)
     assert isinstance(ledger.holds.hold(wish(usd=0.99), DAY, 100.0), Hold)
 
@@ -73,7 +73,7 @@ def test_letting_go_twice_and_after_settling_changes_nothing(ledger: Ledger) -> 
 
 
 def test_a_call_is_under_way_once_and_never_after_it_was_answered(ledger: Ledger) -> None:
-    ledger.start_run(Run("two", {}, 1, "data", "2026"))
+    ledger.runs.start(Run("two", {}, 1, "data", "2026"))
     held = ledger.holds.hold(wish(CALL.key), [], 100.0)
     assert isinstance(held, Hold)
     assert ledger.holds.hold(wish(CALL.key, run="two"), [], 100.0) == "busy"
@@ -132,10 +132,10 @@ def test_calls_are_found_by_day_and_by_tenant_however_the_clock_writes_its_time(
     now = ["2026-01-01"]
     names = ['de"sk%', "de", 'de"sk%', "ä_\\"]
     with Ledger.open(tmp_path, clock=lambda: datetime.fromisoformat(now[0])) as ledger:
-        ledger.start_run(Run("one", {}, 1, "data", "2026"))
+        ledger.runs.start(Run("one", {}, 1, "data", "2026"))
         for key, tenant in zip("abcd", names, strict=True):
             now[0] = next(times)
-            ledger.record_call(replace(CALL, key=key, tenant=tenant))
+            ledger.calls.add(replace(CALL, key=key, tenant=tenant))
 
         def found(day: str, tenant: str | None = None) -> str:
             return "".join(call.key for call in ledger.holds.calls(day, tenant))
@@ -198,7 +198,7 @@ def test_no_order_of_events_over_several_ledgers_passes_a_cap(
     caps = [Cap("day", "usd", cap / 100), Cap("tenant", "usd", cap / 200)]
     held: list[list[Hold]] = [[], [], []]
     ledgers = [opened() for _ in held]
-    ledgers[0].start_run(Run("one", {}, 1, "data", "2026"))
+    ledgers[0].runs.start(Run("one", {}, 1, "data", "2026"))
     for number, (who, worst, took, deed) in enumerate(steps):
         tenant = "ab"[number % 2]
         found = ledgers[who].holds.hold(wish(f"k{number}", worst / 100, tenant=tenant), caps, 1.0)

@@ -29,36 +29,36 @@ def passed(factor: str = "f1", values: Sequence[float | None] = (0.01, None, 0.0
 
 def test_what_is_written_is_read_in_order(ledger: Ledger) -> None:
     added = StatusChange("f1", "added", "live", "hand", "added", "2021-01-01", {"place": 1})
-    assert ledger.kept.record(rows=[ROW], standings=[added, RETIRED], passes=[passed()]) == 1
-    assert ledger.library() == [ROW]
-    assert ledger.kept.standings("f1") == [added, RETIRED] == ledger.kept.standings()
-    assert [(one.day, one.rank_ic) for one in ledger.kept.sightings("f1")] == [
+    assert ledger.library.record(rows=[ROW], standings=[added, RETIRED], passes=[passed()]) == 1
+    assert ledger.library.rows() == [ROW]
+    assert ledger.library.standings("f1") == [added, RETIRED] == ledger.library.standings()
+    assert [(one.day, one.rank_ic) for one in ledger.library.sightings("f1")] == [
         (DAYS[0], 0.01), (DAYS[1], None), (DAYS[2], 0.03),
     ]  # fmt: skip
 
 
 def test_a_day_is_seen_once_and_its_first_reading_stands(ledger: Ledger) -> None:
-    ledger.kept.record(passes=[passed(values=(0.01,))])
-    ledger.kept.record(passes=[passed(values=(0.5, 0.02))])
-    assert [one.rank_ic for one in ledger.kept.sightings("f1")] == [0.01, 0.02]
+    ledger.library.record(passes=[passed(values=(0.01,))])
+    ledger.library.record(passes=[passed(values=(0.5, 0.02))])
+    assert [one.rank_ic for one in ledger.library.sightings("f1")] == [0.01, 0.02]
 
 
 def test_a_record_that_breaks_leaves_nothing(ledger: Ledger) -> None:
     broken = replace(RETIRED, numbers={"e": float("nan")})
     with pytest.raises(ValueError, match="not JSON"):
-        ledger.kept.record(rows=[ROW], standings=[broken], passes=[passed()])
-    assert (ledger.library(), ledger.kept.sightings("f1")) == ([], [])
+        ledger.library.record(rows=[ROW], standings=[broken], passes=[passed()])
+    assert (ledger.library.rows(), ledger.library.sightings("f1")) == ([], [])
 
 
 def test_what_was_watched_counts_against_a_later_look_at_the_same_days_and_names(ledger: Ledger) -> None:
-    ledger.kept.record(passes=[passed(), passed("f2")])
-    ledger.kept.record(passes=[passed()])  # seen again: no look
-    assert ledger.kept.watched(window()) == 2 == ledger.prior(window())
-    assert ledger.kept.watched(window("2021-01-07", "2021-02-01")) == 0
-    assert ledger.kept.watched(window(names=("C",))) == 0
-    trial = ledger.open_trial(Look("one", "f9", window("2021-01-06", "2021-03-01"), prior=1))
+    ledger.library.record(passes=[passed(), passed("f2")])
+    ledger.library.record(passes=[passed()])  # seen again: no look
+    assert ledger.library.watched(window()) == 2 == ledger.trials.prior(window())
+    assert ledger.library.watched(window("2021-01-07", "2021-02-01")) == 0
+    assert ledger.library.watched(window(names=("C",))) == 0
+    trial = ledger.trials.open(Look("one", "f9", window("2021-01-06", "2021-03-01"), prior=1))
     assert (trial.number, trial.prior) == (4, 3)
-    assert ledger.open_trial(Look("one", "f8", window("2021-01-06", "2021-03-01"))).number == 5
+    assert ledger.trials.open(Look("one", "f8", window("2021-01-06", "2021-03-01"))).number == 5
 
 
 def test_a_workspace_of_the_first_format_is_opened_and_keeps_what_it_had(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_a_workspace_of_the_first_format_is_opened_and_keeps_what_it_had(tmp_pat
         return Ledger.open(tmp_path, clock=lambda: datetime(2026, 1, 2, tzinfo=UTC))
 
     with opened() as ledger:
-        ledger.add_to_library(ROW)
+        ledger.library.add(ROW)
     with sqlite3.connect(tmp_path / "ledger.sqlite") as old:
         for table in ("standings", "sightings", "watches"):
             old.execute(f"DROP TABLE {table}")
@@ -75,7 +75,7 @@ def test_a_workspace_of_the_first_format_is_opened_and_keeps_what_it_had(tmp_pat
         old.execute("PRAGMA user_version = 1")
     old.close()
     with opened() as ledger:
-        assert ledger.library() == [ROW]
-        assert ledger.kept.standings() == []
-        ledger.kept.record(standings=[RETIRED], passes=[passed()])
-        assert len(ledger.kept.sightings("f1")) == 3
+        assert ledger.library.rows() == [ROW]
+        assert ledger.library.standings() == []
+        ledger.library.record(standings=[RETIRED], passes=[passed()])
+        assert len(ledger.library.sightings("f1")) == 3

@@ -22,27 +22,30 @@ with hold_lock(Path(sys.argv[2]), "one"):
 
 
 def test_a_second_holder_is_refused_with_the_first_ones_number(ledger: Ledger) -> None:
-    with ledger.lock("one"), pytest.raises(RunLocked, match=f"process {os.getpid()} is working on run one") as caught:
-        ledger.lock("one").__enter__()
+    with (
+        ledger.runs.lock("one"),
+        pytest.raises(RunLocked, match=f"process {os.getpid()} is working on run one") as caught,
+    ):
+        ledger.runs.lock("one").__enter__()
     assert caught.value.exit_code == 1
 
 
 def test_the_lock_is_free_again_afterwards(ledger: Ledger) -> None:
     for _ in range(2):
-        with ledger.lock("one"):
-            assert (ledger.run_folder("one") / "lock").read_text() == f"{os.getpid()}\n"
+        with ledger.runs.lock("one"):
+            assert (ledger.runs.folder("one") / "lock").read_text() == f"{os.getpid()}\n"
 
 
 def test_a_killed_process_holds_nothing(ledger: Ledger) -> None:
-    path = str(ledger.run_folder("one") / "lock")
+    path = str(ledger.runs.folder("one") / "lock")
     with subprocess.Popen([sys.executable, "-c", HOLD, str(ROOT), path], stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == "held\n"
         with pytest.raises(RunLocked, match=f"process {other.pid} "):
-            ledger.lock("one").__enter__()
+            ledger.runs.lock("one").__enter__()
         other.send_signal(signal.SIGKILL)
         other.wait()
-    with ledger.lock("one"):
+    with ledger.runs.lock("one"):
         pass
 
 

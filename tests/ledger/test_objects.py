@@ -12,9 +12,9 @@ from alphaloom.ledger.files.objects import Objects
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(body=st.binary(max_size=2000))
 def test_bytes_come_back_by_their_digest(ledger: Ledger, body: bytes) -> None:
-    name = ledger.put(body)
-    assert name == compute_digest(body) == ledger.put(body)
-    assert ledger.get(name) == body
+    name = ledger.objects.put(body)
+    assert name == compute_digest(body) == ledger.objects.put(body)
+    assert ledger.objects.get(name) == body
 
 
 def test_a_changed_file_is_noticed_and_mended_by_storing_again(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ WINDOW = WindowKey("data", "2020-01-01", "2020-12-31", ("A", "B"))
 @contextmanager
 def opened(folder: Path, address: str = "") -> Iterator[Ledger]:
     with Ledger.open(folder, clock=lambda: datetime(2026, 1, 2, tzinfo=UTC), address=address) as ledger:
-        ledger.start_run(Run("one", {}, 1, "data", "2026"))
+        ledger.runs.start(Run("one", {}, 1, "data", "2026"))
         yield ledger
 
 
@@ -52,7 +52,7 @@ def filled(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> str:
     address = cluster.database()
     with opened(tmp_path_factory.mktemp("w"), address) as ledger:
         fill(ledger)
-        ledger.put(b"a body")
+        ledger.objects.put(b"a body")
     return address
 
 
@@ -95,14 +95,14 @@ sys.path.insert(0, sys.argv[1])
 from alphaloom.ledger import Attempt, Ledger, Look, Run, WindowKey
 ledger = Ledger.open(Path(sys.argv[2]), clock=lambda: datetime(2026, 1, 2, tzinfo=UTC), address=sys.argv[3])
 who, count = sys.argv[4], int(sys.argv[5])
-ledger.start_run(Run(who, {}, 1, "data", "2026"))
+ledger.runs.start(Run(who, {}, 1, "data", "2026"))
 window = WindowKey("data", "2020-01-01", "2020-12-31", ("A", "B"))
-with ledger.lock(who):
+with ledger.runs.lock(who):
     for index in range(count):
         key = f"{who}{index:06d}"
-        body = ledger.put(key.encode() * 100)
-        new = ledger.record_attempt(Attempt(who, key, "h", body, None, "parse", ""))
-        ledger.open_trial(Look(who, key, window))
+        body = ledger.objects.put(key.encode() * 100)
+        new = ledger.attempts.add(Attempt(who, key, "h", body, None, "parse", ""))
+        ledger.trials.open(Look(who, key, window))
         print(key, new, flush=True)
 """
 
@@ -121,9 +121,9 @@ def test_processes_of_several_workspaces_share_one_count_from_its_first_moment(
         _, complaints = process.communicate(timeout=120)
         assert process.returncode == 0, complaints
     with opened(tmp_path / "a") as ledger:
-        trials = ledger.overlapping_trials(WINDOW)
+        trials = ledger.trials.overlapping(WINDOW)
         assert [trial.number for trial in trials] == [trial.id for trial in trials] == list(range(1, 3 * count + 1))
-        assert {attempt.key for attempt in ledger.attempts("b")} == {f"b{index:06d}" for index in range(count)}
+        assert {attempt.key for attempt in ledger.attempts.of("b")} == {f"b{index:06d}" for index in range(count)}
 
 
 def test_every_acknowledged_write_outlives_kill_9(cluster: Cluster, tmp_path: Path) -> None:
@@ -133,11 +133,11 @@ def test_every_acknowledged_write_outlives_kill_9(cluster: Cluster, tmp_path: Pa
         acknowledged = [process.stdout.readline().split()[0] for _ in range(9)]
         process.kill()
         acknowledged += [line.split()[0] for line in process.stdout.read().split("\n")[:-1]]
-    with opened(tmp_path) as ledger, ledger.lock("k"):
-        attempts = {attempt.key: attempt.text for attempt in ledger.attempts("k")}
+    with opened(tmp_path) as ledger, ledger.runs.lock("k"):
+        attempts = {attempt.key: attempt.text for attempt in ledger.attempts.of("k")}
         assert set(acknowledged) <= set(attempts)
-        assert all(ledger.get(body) == key.encode() * 100 for key, body in attempts.items())
-        numbers = [trial.number for trial in ledger.overlapping_trials(WINDOW)]
+        assert all(ledger.objects.get(body) == key.encode() * 100 for key, body in attempts.items())
+        numbers = [trial.number for trial in ledger.trials.overlapping(WINDOW)]
         assert numbers == list(range(1, len(numbers) + 1))
 
 
@@ -148,16 +148,16 @@ def test_a_run_that_is_worked_on_from_another_workspace_is_refused(cluster: Clus
         process.stdout.readline()
         with opened(tmp_path / "mine", address) as ledger:
             with pytest.raises(RunLocked, match=f"process {process.pid}@.* is working on run one") as caught:
-                ledger.lock("one").__enter__()
+                ledger.runs.lock("one").__enter__()
             assert caught.value.exit_code == 1
-            assert str(ledger.holder("one")).startswith(f"{process.pid}@")
+            assert str(ledger.runs.holder("one")).startswith(f"{process.pid}@")
             with pytest.raises(UnknownRun, match="not in this workspace"):
-                ledger.files("theirs")
+                ledger.runs.files("theirs")
             process.send_signal(signal.SIGKILL)
             process.wait()
-            with ledger.lock("one"):
-                assert ledger.is_held("one")
-            assert ledger.holder("one") is None
+            with ledger.runs.lock("one"):
+                assert ledger.runs.is_held("one")
+            assert ledger.runs.holder("one") is None
 
 
 # A server that goes away.
@@ -177,8 +177,8 @@ def test_a_server_that_is_restarted_again_and_again_costs_no_record_and_counts_n
         assert process.wait(timeout=60) == 0
     assert told == [[f"k{index:06d}", "True"] for index in range(count)]
     with opened(tmp_path) as ledger:
-        assert [trial.id for trial in ledger.trials()] == list(range(1, count + 1))
-        assert len(ledger.attempts("k")) == count
+        assert [trial.id for trial in ledger.trials.all()] == list(range(1, count + 1))
+        assert len(ledger.attempts.of("k")) == count
 
 
 class Fading:
@@ -211,39 +211,47 @@ def test_a_write_that_was_kept_unheard_is_new_and_counted_once(cluster: Cluster,
         assert isinstance(served, PostgresDatabase)
         link = served._link
         link.connection = Fading(link.connection)
-        assert ledger.record_call(CALL)
-        assert not ledger.record_call(CALL)
+        assert ledger.calls.add(CALL)
+        assert not ledger.calls.add(CALL)
         link.connection = Fading(link.connection)
-        assert ledger.open_trial(Look("one", "f", WINDOW)).number == 1
-        assert len(ledger.calls("one")) == len(ledger.trials()) == 1
+        assert ledger.trials.open(Look("one", "f", WINDOW)).number == 1
+        assert len(ledger.calls.of("one")) == len(ledger.trials.all()) == 1
 
 
 def test_a_lock_outlives_the_connection_that_took_it(cluster: Cluster, tmp_path: Path) -> None:
     address = cluster.database()
-    with opened(tmp_path / "mine", address) as mine, opened(tmp_path / "theirs", address) as theirs, mine.lock("one"):
+    with (
+        opened(tmp_path / "mine", address) as mine,
+        opened(tmp_path / "theirs", address) as theirs,
+        mine.runs.lock("one"),
+    ):
         cluster.restart()
-        mine.record_event("one", "k", "k", 1)
+        mine.events.record("one", "k", "k", 1)
         with pytest.raises(RunLocked):
-            theirs.lock("one").__enter__()
+            theirs.runs.lock("one").__enter__()
 
 
 def test_a_lock_that_another_took_meanwhile_ends_the_work(cluster: Cluster, tmp_path: Path) -> None:
     address = cluster.database()
-    with opened(tmp_path / "mine", address) as mine, opened(tmp_path / "theirs", address) as theirs, mine.lock("one"):
+    with (
+        opened(tmp_path / "mine", address) as mine,
+        opened(tmp_path / "theirs", address) as theirs,
+        mine.runs.lock("one"),
+    ):
         cluster.restart()
-        with theirs.lock("one"), pytest.raises(RunLocked):
-            mine.record_event("one", "k", "k", 1)
+        with theirs.runs.lock("one"), pytest.raises(RunLocked):
+            mine.events.record("one", "k", "k", 1)
 
 
 def test_what_is_left_of_a_lost_connection_holds_no_lock_against_its_own_process(
     cluster: Cluster, tmp_path: Path
 ) -> None:
-    with opened(tmp_path, cluster.database()) as ledger, ledger.lock("one"):
+    with opened(tmp_path, cluster.database()) as ledger, ledger.runs.lock("one"):
         served = ledger._database
         assert isinstance(served, PostgresDatabase)
         forgotten, served._link.connection = served._link.connection, served._server.connect()
         served._link.connection.close()
-        ledger.record_event("one", "k", "k", 1)
+        ledger.events.record("one", "k", "k", 1)
         assert not forgotten.closed
     forgotten.close()
 
@@ -309,7 +317,7 @@ def test_threads_share_one_ledger_through_a_restart(cluster: Cluster, tmp_path: 
 
         def note(who: int) -> None:
             for index in range(40):
-                ledger.record_event("one", "note", f"{who}/{index:03d}", index)
+                ledger.events.record("one", "note", f"{who}/{index:03d}", index)
 
         threads = [threading.Thread(target=note, args=(who,)) for who in range(4)]
         for thread in threads:
@@ -317,7 +325,7 @@ def test_threads_share_one_ledger_through_a_restart(cluster: Cluster, tmp_path: 
         cluster.restart()
         for thread in threads:
             thread.join()
-        assert len(ledger.events("one")) == 160
+        assert len(ledger.events.of("one")) == 160
 
 
 # What is refused.

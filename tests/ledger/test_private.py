@@ -36,11 +36,11 @@ def mode(path: Path) -> int:
 def filled(workspace: Path) -> None:
     """Write one of everything that the ledger keeps."""
     with Ledger.open(workspace, clock=clock) as ledger, CallLog.open(workspace / "audit", clock=clock):
-        ledger.start_run(Run("one", {}, 1, "d", clock().isoformat()))
-        ledger.put(b"body")
+        ledger.runs.start(Run("one", {}, 1, "d", clock().isoformat()))
+        ledger.objects.put(b"body")
         ledger.checkpoints("one")
-        write_json(ledger.run_folder("one") / "results.json", {})
-        with ledger.lock("one"), ledger.lock_library():
+        write_json(ledger.runs.folder("one") / "results.json", {})
+        with ledger.runs.lock("one"), ledger.library.lock():
             pass
 
 

@@ -35,29 +35,29 @@ ROW = LibraryRow("f1", "rank(close)", "rank(close)", "h1", "one", {"rank_ic": 0.
 
 
 def test_a_record_comes_back_as_it_was_given(ledger: Ledger) -> None:
-    assert ledger.record_attempt(ATTEMPT)
-    assert ledger.record_evaluation(SCORED)
-    assert ledger.record_call(CALL)
-    assert ledger.record_verdict(VERDICT)
-    assert ledger.add_to_library(ROW)
-    assert ledger.attempts("one") == [ATTEMPT]
-    assert ledger.evaluation("one", "f1") == SCORED
-    assert ledger.evaluations("one") == [SCORED]
-    assert ledger.call("c1") == ledger.call("c1", "one") == CALL
-    assert ledger.calls("one") == [CALL]
-    assert ledger.verdicts("one") == [VERDICT]
-    assert ledger.library() == [ROW]
+    assert ledger.attempts.add(ATTEMPT)
+    assert ledger.evaluations.add(SCORED)
+    assert ledger.calls.add(CALL)
+    assert ledger.verdicts.add(VERDICT)
+    assert ledger.library.add(ROW)
+    assert ledger.attempts.of("one") == [ATTEMPT]
+    assert ledger.evaluations.get("one", "f1") == SCORED
+    assert ledger.evaluations.of("one") == [SCORED]
+    assert ledger.calls.first("c1") == ledger.calls.get("one", "c1") == CALL
+    assert ledger.calls.of("one") == [CALL]
+    assert ledger.verdicts.of("one") == [VERDICT]
+    assert ledger.library.rows() == [ROW]
 
 
 def test_nothing_is_found_under_an_unknown_key(ledger: Ledger) -> None:
-    assert ledger.evaluation("one", "f9") is None
-    assert ledger.call("c9") is None
-    assert ledger.attempts("two") == []
+    assert ledger.evaluations.get("one", "f9") is None
+    assert ledger.calls.first("c9") is None
+    assert ledger.attempts.of("two") == []
 
 
 def test_the_same_record_again_changes_nothing(ledger: Ledger) -> None:
-    assert [ledger.record_attempt(ATTEMPT) for _ in range(3)] == [True, False, False]
-    assert ledger.attempts("one") == [ATTEMPT]
+    assert [ledger.attempts.add(ATTEMPT) for _ in range(3)] == [True, False, False]
+    assert ledger.attempts.of("one") == [ATTEMPT]
 
 
 def test_a_commit_whose_answer_was_lost_is_new_and_counted_once(
@@ -71,42 +71,42 @@ def test_a_commit_whose_answer_was_lost_is_new_and_counted_once(
         return write(work)
 
     monkeypatch.setattr(ledger._database, "write", twice)
-    assert ledger.record_call(CALL)
-    assert not ledger.record_call(CALL)
+    assert ledger.calls.add(CALL)
+    assert not ledger.calls.add(CALL)
     look = Look("one", "f1", WindowKey("data", "2020-01-01", "2020-12-31", ("A", "B")))
-    assert ledger.open_trial(look).number == 1
-    assert len(ledger.calls("one")) == len(ledger.trials()) == 1
+    assert ledger.trials.open(look).number == 1
+    assert len(ledger.calls.of("one")) == len(ledger.trials.all()) == 1
 
 
 def test_another_record_under_a_taken_key_is_refused_and_named(ledger: Ledger) -> None:
-    ledger.record_evaluation(SCORED)
+    ledger.evaluations.add(SCORED)
     with pytest.raises(LedgerConflict, match="evaluations: another record is kept under one / f1; it differs in sheet"):
-        ledger.record_evaluation(replace(SCORED, sheet={"rank_ic": 0.02}))
-    assert ledger.evaluation("one", "f1") == SCORED
+        ledger.evaluations.add(replace(SCORED, sheet={"rank_ic": 0.02}))
+    assert ledger.evaluations.get("one", "f1") == SCORED
 
 
 def test_the_library_keeps_the_first_of_two_equal_factors(ledger: Ledger) -> None:
-    ledger.add_to_library(ROW)
-    assert not ledger.add_to_library(replace(ROW, hypothesis="h2"))
-    assert ledger.library() == [ROW]
+    ledger.library.add(ROW)
+    assert not ledger.library.add(replace(ROW, hypothesis="h2"))
+    assert ledger.library.rows() == [ROW]
 
 
 def test_a_call_of_another_run_is_found_by_its_key_the_first_one_first(ledger: Ledger) -> None:
-    ledger.start_run(Run("another", {}, 1, "data", "2026"))
-    ledger.record_call(CALL)
-    ledger.record_call(replace(CALL, run="another", attempts=0))
-    assert ledger.call("c1") == CALL
-    assert ledger.calls("another") == [replace(CALL, run="another", attempts=0)]
+    ledger.runs.start(Run("another", {}, 1, "data", "2026"))
+    ledger.calls.add(CALL)
+    ledger.calls.add(replace(CALL, run="another", attempts=0))
+    assert ledger.calls.first("c1") == CALL
+    assert ledger.calls.of("another") == [replace(CALL, run="another", attempts=0)]
 
 
 def test_events_and_artefacts_come_back_by_kind_and_name(ledger: Ledger) -> None:
-    ledger.record_event("one", "critique", "b", {"weak": ["turnover"]})
-    ledger.record_event("one", "critique", "a", None)
-    ledger.record_event("one", "warning", "a", "late")
-    ledger.record_artefact("one", "results.json", "d1")
-    assert [event.key for event in ledger.events("one", "critique")] == ["a", "b"]
-    assert ledger.events("one")[-1] == Event("one", "warning", "a", "late")
-    assert ledger.artefacts("one") == {"results.json": "d1"}
+    ledger.events.record("one", "critique", "b", {"weak": ["turnover"]})
+    ledger.events.record("one", "critique", "a", None)
+    ledger.events.record("one", "warning", "a", "late")
+    ledger.artefacts.record("one", "results.json", "d1")
+    assert [event.key for event in ledger.events.of("one", "critique")] == ["a", "b"]
+    assert ledger.events.of("one")[-1] == Event("one", "warning", "a", "late")
+    assert ledger.artefacts.digests("one") == {"results.json": "d1"}
 
 
 @settings(max_examples=15)
@@ -115,22 +115,22 @@ def test_the_order_of_reading_is_that_of_the_keys_not_of_writing(
     keys: list[str], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     with Ledger.open(tmp_path_factory.mktemp("w"), clock=lambda: datetime(2026, 1, 2, tzinfo=UTC)) as ledger:
-        ledger.start_run(Run("one", {}, 1, "data", "2026"))
+        ledger.runs.start(Run("one", {}, 1, "data", "2026"))
         keys = [key for key in keys if "\0" not in key]
         for key in keys:
-            ledger.record_attempt(replace(ATTEMPT, key=key))
-        assert [attempt.key for attempt in ledger.attempts("one")] == sorted(keys, key=str.encode)
+            ledger.attempts.add(replace(ATTEMPT, key=key))
+        assert [attempt.key for attempt in ledger.attempts.of("one")] == sorted(keys, key=str.encode)
 
 
 def test_a_record_of_a_run_that_never_started_is_refused(ledger: Ledger) -> None:
     with pytest.raises(UnknownRun, match="a run that was never started"):
-        ledger.record_attempt(replace(ATTEMPT, run="ghost"))
+        ledger.attempts.add(replace(ATTEMPT, run="ghost"))
 
 
 def test_a_number_that_is_none_reaches_no_record(ledger: Ledger) -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
-        ledger.record_evaluation(replace(SCORED, sheet={"t": float("nan")}))
-    assert ledger.evaluations("one") == []
+        ledger.evaluations.add(replace(SCORED, sheet={"t": float("nan")}))
+    assert ledger.evaluations.of("one") == []
 
 
 @pytest.mark.parametrize("table", TABLE_KEYS)
@@ -167,7 +167,7 @@ def test_a_workspace_of_before_is_guarded_when_it_is_opened(filed: Ledger) -> No
         outside.execute("PRAGMA user_version = 1")
     outside.close()
     with Ledger.open(filed.workspace, clock=lambda: datetime(2027, 1, 1, tzinfo=UTC)) as again:
-        assert again.attempts("one") == [ATTEMPT]
+        assert again.attempts.of("one") == [ATTEMPT]
     with sqlite3.connect(filed.workspace / "ledger.sqlite") as outside:
         named = {name for (name,) in outside.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")}
     outside.close()
@@ -181,20 +181,20 @@ def fill(ledger: Ledger) -> None:
     from alphaloom.ledger.reservations import Hold, Wish
 
     window = WindowKey("data", "2020-01-01", "2020-12-31", ("A", "B"))
-    for record in (ledger.record_attempt(ATTEMPT), ledger.record_evaluation(SCORED), ledger.record_call(CALL)):
+    for record in (ledger.attempts.add(ATTEMPT), ledger.evaluations.add(SCORED), ledger.calls.add(CALL)):
         assert record
     held = ledger.holds.hold(Wish("one", "c2", "", 1, 0.1), [], 1.0)
     assert isinstance(held, Hold)
     ledger.holds.release(held)
-    ledger.record_verdict(VERDICT)
-    ledger.add_to_library(ROW)
-    ledger.record_event("one", "k", "k", 1)
-    ledger.record_artefact("one", "n", "d")
-    ledger.close_trial(ledger.open_trial(Look("one", "f1", window)).id, {})
-    ledger.record_opening(Opening("one", window, "close"))
-    ledger.fix_boundaries(Boundaries("data", ("A",), *["2020-01-01"] * 6), fingerprint={"2020-01-01": [1, 2]})
+    ledger.verdicts.add(VERDICT)
+    ledger.library.add(ROW)
+    ledger.events.record("one", "k", "k", 1)
+    ledger.artefacts.record("one", "n", "d")
+    ledger.trials.close(ledger.trials.open(Look("one", "f1", window)).id, {})
+    ledger.trials.record_opening(Opening("one", window, "close"))
+    ledger.trials.fix_boundaries(Boundaries("data", ("A",), *["2020-01-01"] * 6), fingerprint={"2020-01-01": [1, 2]})
     seen = Pass("f1", window, [Sighting("f1", "2021-01-04", 0.01)], {"panel": "p"})
-    ledger.kept.record(
+    ledger.library.record(
         standings=[StatusChange("f1", "hand 1", "retired", "hand", "tired", "2021-01-04")], passes=[seen]
     )
 
@@ -202,8 +202,8 @@ def fill(ledger: Ledger) -> None:
 def test_a_reopened_workspace_holds_what_it_held(ledger: Ledger) -> None:
     fill(ledger)
     with Ledger.open(ledger.workspace, clock=lambda: datetime(2027, 1, 1, tzinfo=UTC)) as again:
-        assert again.attempts("one") == [ATTEMPT]
-        assert again.run("latest").id == "one"
+        assert again.attempts.of("one") == [ATTEMPT]
+        assert again.runs.find("latest").id == "one"
 
 
 def test_closing_twice_is_allowed(ledger: Ledger) -> None:

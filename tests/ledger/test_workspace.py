@@ -93,7 +93,7 @@ def test_every_way_to_fail_has_its_words(error: Exception, words: str) -> None:
 def test_a_closed_ledger_says_so(ledger: Ledger) -> None:
     ledger.close()
     with pytest.raises(WorkspaceError, match="is closed or misused"):
-        ledger.runs()
+        ledger.runs.all()
 
 
 FILL = """
@@ -108,20 +108,20 @@ from alphaloom.ledger import Attempt, Ledger, Run, WorkspaceError, write_json
 from alphaloom.ledger.errors import ChangedFile
 workspace = Path(sys.argv[2]) / "workspace"
 ledger = Ledger.open(workspace, clock=lambda: datetime(2026, 1, 2, tzinfo=UTC))
-ledger.start_run(Run("one", {}, 1, "data", "2026"))
+ledger.runs.start(Run("one", {}, 1, "data", "2026"))
 kept = 0
 try:
     for index in range(10_000):
-        ledger.record_attempt(Attempt("one", f"{index:06d}", "h", "x" * 2000, None, "parse", ""))
+        ledger.attempts.add(Attempt("one", f"{index:06d}", "h", "x" * 2000, None, "parse", ""))
         kept += 1
 except WorkspaceError as error:
     print("said:", error.message)
 ledger.close()
 ledger = Ledger.open(workspace, clock=lambda: datetime(2026, 1, 2, tzinfo=UTC))
-print("kept:", len(ledger.attempts("one")) == kept and kept > 0)
+print("kept:", len(ledger.attempts.of("one")) == kept and kept > 0)
 try:
     for index in range(10_000):
-        ledger.put(str(index).encode() * 5000)
+        ledger.objects.put(str(index).encode() * 5000)
 except WorkspaceError as error:
     print("said:", error.message)
 print("whole:", not list(workspace.rglob(".draft-*")))
@@ -162,17 +162,17 @@ def test_a_failed_commit_is_rolled_back_and_the_ledger_goes_on(filed: Ledger, mo
     with monkeypatch.context() as patched:
         patched.setattr(database, "_connection", Full())
         with pytest.raises(WorkspaceError, match="no space is left"):
-            filed.record_attempt(attempt)
-    assert filed.attempts("one") == []
-    assert filed.record_attempt(attempt)
-    filed.start_run(Run("two", {}, 1, "data", "2026"))
+            filed.attempts.add(attempt)
+    assert filed.attempts.of("one") == []
+    assert filed.attempts.add(attempt)
+    filed.runs.start(Run("two", {}, 1, "data", "2026"))
 
 
 def filled(folder: Path) -> Path:
     with open_at(folder) as ledger:
-        ledger.start_run(Run("one", {}, 1, "d", "2026-01-02T00:00:00+00:00"))
-        ledger.record_artefact(
-            "one", "results.json", ledger.put(write_json(folder / "runs/one/results.json", {"a": 1}))
+        ledger.runs.start(Run("one", {}, 1, "d", "2026-01-02T00:00:00+00:00"))
+        ledger.artefacts.record(
+            "one", "results.json", ledger.objects.put(write_json(folder / "runs/one/results.json", {"a": 1}))
         )
     return folder
 
@@ -200,27 +200,27 @@ def test_a_file_that_was_changed_since_it_was_recorded_is_refused(tmp_path: Path
     workspace = filled(tmp_path)
     results = workspace / "runs/one/results.json"
     with open_at(workspace) as ledger:
-        assert ledger.check_files("one") == []
+        assert ledger.artefacts.check("one") == []
         results.write_text(results.read_text().replace("1", "2"))
         with pytest.raises(
             ChangedFile, match=r"results.json of run one is not the file that the ledger recorded"
         ) as caught:
-            ledger.check_files("one")
-        assert ledger.recorded("one", "results.json") == b'{\n "a": 1\n}\n'
+            ledger.artefacts.check("one")
+        assert ledger.artefacts.read("one", "results.json") == b'{\n "a": 1\n}\n'
         original = caught.value.hint.partition("copy ")[2].partition(" over")[0]
         shutil.copy(original, results)
-        assert ledger.check_files("one") == []
+        assert ledger.artefacts.check("one") == []
         results.unlink()
         with pytest.raises(ChangedFile, match="is gone"):
-            ledger.check_files("one")
+            ledger.artefacts.check("one")
 
 
 def test_a_file_that_no_version_recorded_is_named(tmp_path: Path) -> None:
     workspace = filled(tmp_path)
     write_json(workspace / "runs/one/curves.json", {})
     with open_at(workspace) as ledger:
-        assert ledger.check_files("one") == ["curves.json"]
-        assert ledger.recorded("one", "curves.json") is None
+        assert ledger.artefacts.check("one") == ["curves.json"]
+        assert ledger.artefacts.read("one", "curves.json") is None
 
 
 def forged(workspace: Path, *statements: str) -> None:
@@ -246,12 +246,13 @@ def test_gaps_and_times_that_go_back_are_found(tmp_path: Path, statement: str, t
     workspace = filled(tmp_path)
     with open_at(workspace) as ledger:
         for key in ("a", "b", "c"):
-            ledger.record_event("one", "note", key, {})
-        ledger.finish_run("one", "done")
-        assert ledger.breaks(ledger.run("one")) == []
+            ledger.events.record("one", "note", key, {})
+        ledger.runs.finish("one", "done")
+        assert ledger.runs.breaks(ledger.runs.find("one")) == []
     forged(workspace, statement)
     with open_at(workspace) as ledger:
         found = [
-            (difference.table, difference.recorded, difference.said) for difference in ledger.breaks(ledger.run("one"))
+            (difference.table, difference.recorded, difference.said)
+            for difference in ledger.runs.breaks(ledger.runs.find("one"))
         ]
     assert any(field[: len(told)] == told for field in found), found

@@ -33,7 +33,9 @@ def file(tmp_path: Path, ledger: Ledger) -> Path:
     row = LibraryRow(
         one.id, FIRST, one.canonical_text, "why", "", {"fields": ["volume"]}, "imported", {"judged": JUDGED}
     )
-    ledger.kept.record(rows=[row], standings=[StatusChange(one.id, "imported", "live", "hand", "from x", "2026-01-01")])
+    ledger.library.record(
+        rows=[row], standings=[StatusChange(one.id, "imported", "live", "hand", "from x", "2026-01-01")]
+    )
     add_by_hand(ledger, parse(SECOND), "2026-01-01")
     retire_factor(ledger, parse(SECOND).id, "crowded", "2026-01-02")
     path = tmp_path / "library.json"
@@ -64,7 +66,9 @@ def test_a_formula_of_another_dialect_comes_over_in_our_own_language(tmp_path: P
     old = LibraryRow(foreign.id, foreign.text, foreign.shown, "", "", {"fields": ["close", "volume"]}, "by_hand")
     write_json(tmp_path / "own.json", export_library(ledger))
     with Ledger.open(tmp_path / "older", clock=lambda: datetime(2026, 1, 2, tzinfo=UTC)) as other:
-        other.kept.record(rows=[old], standings=[StatusChange(foreign.id, "added", "live", "hand", "", "2026-01-01")])
+        other.library.record(
+            rows=[old], standings=[StatusChange(foreign.id, "added", "live", "hand", "", "2026-01-01")]
+        )
         assert export_library(other)["factors"][0]["text"] == foreign.shown
     with Ledger.open(tmp_path / "new", clock=lambda: datetime(2026, 1, 2, tzinfo=UTC)) as other:
         assert import_library(other, tmp_path / "own.json", "2026-01-02")["ids"] == [foreign.id]
@@ -73,9 +77,9 @@ def test_a_formula_of_another_dialect_comes_over_in_our_own_language(tmp_path: P
 def test_a_file_that_is_taken_in_twice_adds_nothing(file: Path, ledger: Ledger, tmp_path: Path) -> None:
     with read(tmp_path / "other") as other:
         import_library(other, file, "2026-02-01")
-        before = (other.library(), other.kept.standings(), export_library(other))
+        before = (other.library.rows(), other.library.standings(), export_library(other))
         assert import_library(other, file, "2026-03-01")["added"] == 0
-        assert (other.library(), other.kept.standings(), export_library(other)) == before
+        assert (other.library.rows(), other.library.standings(), export_library(other)) == before
     assert import_library(ledger, file, "2026-03-01")["added"] == 0
 
 
@@ -115,7 +119,7 @@ def test_a_bad_file_is_refused_and_nothing_is_written(
     with read(tmp_path / "other") as other:
         with pytest.raises(LibraryFileError, match=said):
             import_library(other, file, "2026-02-01")
-        assert (other.library(), other.kept.standings()) == ([], [])
+        assert (other.library.rows(), other.library.standings()) == ([], [])
 
 
 @pytest.mark.parametrize("body", ["{", "[]", "3", '"alphaloom library"'])
@@ -130,7 +134,7 @@ def test_what_is_no_library_at_all_is_said_to_be_none(tmp_path: Path, ledger: Le
 def test_nobody_writes_to_the_library_while_it_is_read_for_changes(file: Path, ledger: Ledger) -> None:
     """A watch that read a factor as live would set it back after a person retired it."""
     name = parse(FIRST).id
-    with ledger.lock_library():
+    with ledger.library.lock():
         for write in (
             lambda: retire_factor(ledger, name, "crowded", "2026-01-03"),
             lambda: add_by_hand(ledger, parse("rank(open)"), "2026-01-03"),

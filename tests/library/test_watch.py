@@ -56,7 +56,7 @@ def watch(ledger: Ledger, panel: Panel, settings: EvidenceSettings = EASY, revis
 
 
 def seen(ledger: Ledger, factor: str) -> list[tuple[str, float | None]]:
-    return [(one.day, one.rank_ic) for one in ledger.kept.sightings(factor)]
+    return [(one.day, one.rank_ic) for one in ledger.library.sightings(factor)]
 
 
 def test_new_days_are_those_after_the_panel_with_a_whole_label(ledger: Ledger) -> None:
@@ -83,18 +83,18 @@ def test_known_days_under_later_dates_are_not_new(ledger: Ledger) -> None:
     ) as caught:
         watch(ledger, moved)
     assert caught.value.field == "--panel"
-    assert ledger.kept.standings() == []
+    assert ledger.library.standings() == []
 
 
 def test_the_same_days_count_once(ledger: Ledger) -> None:
     name = judged(ledger)
     watch(ledger, first(700))
-    before = (seen(ledger, name), ledger.kept.standings())
+    before = (seen(ledger, name), ledger.library.standings())
     (sight,) = watch(ledger, first(700))
     assert (sight.new, sight.unlike, sight.lacking) == ([], [], "")
     (earlier,) = watch(ledger, first(600))
     assert earlier.new == []
-    assert (seen(ledger, name), ledger.kept.standings()) == before
+    assert (seen(ledger, name), ledger.library.standings()) == before
 
 
 @pytest.mark.parametrize(("settings", "end"), [(EASY, 0.5), (DREAM, 0.65)])
@@ -109,7 +109,7 @@ def test_watching_in_pieces_leaves_the_record_of_watching_at_once(
             name = judged(ledger, asked, end=end)
             for stop in stops:
                 watch(ledger, first(stop, end), asked)
-            told.append((seen(ledger, name), ledger.kept.standings(), ledger.library()))
+            told.append((seen(ledger, name), ledger.library.standings(), ledger.library.rows()))
     assert told[0] == told[1]
 
 
@@ -142,7 +142,7 @@ def test_sealed_days_of_no_data_set_are_read(ledger: Ledger) -> None:
     """Somebody fixed windows on some of these names over later days: only what comes after them is new."""
     name = judged(ledger)
     days = [str(day) for day in whole().dates]
-    ledger.fix_boundaries(
+    ledger.trials.fix_boundaries(
         Boundaries("other", whole().symbols[:3], days[CUT], days[600], days[622], days[650], days[672], days[700])
     )
     watch(ledger, whole())
@@ -151,7 +151,7 @@ def test_sealed_days_of_no_data_set_are_read(ledger: Ledger) -> None:
 
 def test_the_sealed_days_of_the_panel_that_was_judged_stay_shut(ledger: Ledger) -> None:
     name = judged(ledger)
-    (edges,) = ledger.boundaries()
+    (edges,) = ledger.trials.boundaries()
     watch(ledger, whole())
     assert min(day for day, _ in seen(ledger, name)) > edges.sealed_end == str(first(CUT).dates[-1])
 
@@ -196,7 +196,7 @@ def test_a_strong_entry_of_the_watchlist_is_proven_by_new_days(ledger: Ledger) -
     assert (place.key, place.numbers) == ("watched", {"place": 1})
     assert (proven.status, proven.by, proven.numbers["threshold"]) == ("live", "rule", 40.0)
     assert proven.numbers["e_value"] >= 40
-    (row,) = ledger.library()
+    (row,) = ledger.library.rows()
     assert (row.factor_id, row.origin, row.run) == (name, "promoted", "run")
     assert (find_entry(ledger, name).proof, find_entry(ledger, name).trial) == ("proven on new days", 1)
 
@@ -252,7 +252,7 @@ def test_what_is_proven_but_says_what_the_library_says_stays_out(ledger: Ledger)
     assert f"it says what {kept.factor_id} of the library says" in sight.changes[1].reason or (
         f"nearly {kept.factor_id}" in sight.changes[1].reason
     )
-    assert [row.factor_id for row in ledger.library()] == [kept.factor_id]
+    assert [row.factor_id for row in ledger.library.rows()] == [kept.factor_id]
     assert find_entry(ledger, name).status == "watchlist"
 
 
@@ -299,13 +299,10 @@ def test_what_was_added_by_hand_is_never_scored_or_proven(ledger: Ledger) -> Non
 
 def test_an_old_run_that_does_not_say_where_its_panel_ended_is_told(ledger: Ledger) -> None:
     name = judged(ledger)
-    run = ledger.run("run")
+    run = ledger.runs.find("run")
 
-    class Old(Ledger):
-        """A ledger whose run was written by an earlier version."""
-
-    old: Any = ledger
-    old.runs = lambda: [replace(run, config={"panel": "p"})]
+    old: Any = ledger  # its run was written by an earlier version
+    old.runs.all = lambda: [replace(run, config={"panel": "p"})]
     (sight,) = watch(old, whole())
     assert "does not say by which rules, or up to which day" in sight.lacking
     assert seen(ledger, name) == []
@@ -317,19 +314,19 @@ def test_a_day_without_a_rank_correlation_is_kept_as_one_and_bets_nothing(ledger
     gone[CUT + 10] = False
     watch(ledger, replace(whole(), universe=gone))
     assert seen(ledger, name)[10][1] is None
-    assert [standing.key for standing in ledger.kept.standings(name)] == []
+    assert [standing.key for standing in ledger.library.standings(name)] == []
 
 
 def test_entries_keep_their_places(ledger: Ledger) -> None:
     name = judged(ledger, DREAM)
-    ledger.kept.record(
+    ledger.library.record(
         standings=[StatusChange("other", "watched", "watchlist", "rule", "", "2020-01-01", {"place": 1})]
     )
-    ledger.kept.record(passes=[])
+    ledger.library.record(passes=[])
     watch(ledger, first(560), DREAM)
     watch(ledger, first(600), DREAM)
     assert find_entry(ledger, name).place == 2
-    assert isinstance(ledger.kept.sightings(name)[0], Sighting)
+    assert isinstance(ledger.library.sightings(name)[0], Sighting)
 
 
 def test_days_that_somebody_saw_before_a_factor_was_judged_are_not_new_to_it(tmp_path: Path) -> None:
@@ -342,7 +339,7 @@ def test_days_that_somebody_saw_before_a_factor_was_judged_are_not_new_to_it(tmp
     with Ledger.open(tmp_path, clock=lambda: now) as ledger:
         rules = {"evidence": {"horizon_days": 5, "returns": "residual"}}
         config = {"last_day": str(whole().dates[CUT - 1]), "rules": rules}
-        ledger.start_run(Run("later", config, 1, "small", now.isoformat()))
+        ledger.runs.start(Run("later", config, 1, "small", now.isoformat()))
         bench = Lab.open(ledger, "run", first(CUT), DREAM).evaluator
         late = Lab(ledger, replace(bench, run="later"))
         other = late.judged("rank(ts_mad(close / open, 29)) - rank(ts_corr(delta(low, 4) / low, volume, 11))")

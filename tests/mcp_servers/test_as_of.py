@@ -185,7 +185,7 @@ def test_a_library_factor_that_later_days_judged_is_not_there_yet(tmp_path: Path
     by_hand = LibraryRow("f" + "2" * 16, "rank(close)", "rank(close)", "h", "by hand", {}, "by_hand")
     with Ledger.open(tmp_path, clock=clock) as ledger:
         for row in (kept, by_hand):
-            ledger.add_to_library(row)
+            ledger.library.add(row)
         ground = ServerSetup(
             lambda: (panel, "sold"),
             ledger,

@@ -140,7 +140,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Ledger, S
 
 def later(evaluator: Evaluator) -> set[Any]:
     """Return what the numbers of later days look like: the panel's own, and what was seen and decided on selection."""
-    seen = [floats(trial.outcome) for trial in evaluator.ledger.trials()]
+    seen = [floats(trial.outcome) for trial in evaluator.ledger.trials.all()]
     return signs((value for values in seen for value in values), FEWEST) | later_days(
         evaluator.panel, evaluator.windows.search.stop
     )
@@ -161,11 +161,11 @@ def spelled(values: np.ndarray[Any, Any]) -> Iterator[Sign]:
 
 def half_written(ledger: Ledger, evaluator: Evaluator) -> list[str]:
     """Return what a call began and did not end: a score without an attempt, an open trial, a look without a verdict."""
-    attempts = {row.factor_id for row in ledger.attempts("run") if row.stage == "scored"}
-    sets = {event.key for event in ledger.events("run", "set")}
-    judged = {row.factor_id for row in ledger.verdicts("run")}
-    scores = [f"score {row.factor_id}" for row in ledger.evaluations("run") if row.factor_id not in attempts | sets]
-    looks = [f"trial {row.number}" for row in ledger.trials() if row.outcome is None or row.subject not in judged]
+    attempts = {row.factor_id for row in ledger.attempts.of("run") if row.stage == "scored"}
+    sets = {event.key for event in ledger.events.of("run", "set")}
+    judged = {row.factor_id for row in ledger.verdicts.of("run")}
+    scores = [f"score {row.factor_id}" for row in ledger.evaluations.of("run") if row.factor_id not in attempts | sets]
+    looks = [f"trial {row.number}" for row in ledger.trials.all() if row.outcome is None or row.subject not in judged]
     return scores + looks
 
 
@@ -221,7 +221,7 @@ def test_a_number_of_a_later_day_would_be_seen(judged: tuple[Ledger, ServedCalle
     """The canary: plant what must never be told, and see it caught, rounded or not."""
     evaluator = judged[1].evaluator
     secrets, panel = later(evaluator), evaluator.panel
-    looked = next(filter(whole, floats(evaluator.ledger.trials()[0].outcome)))
+    looked = next(filter(whole, floats(evaluator.ledger.trials.all()[0].outcome)))
     prices = panel.fields["close"][evaluator.windows.search.stop :]
     price = next(number for number in prices[np.isfinite(prices)].tolist() if set(spelled(np.array(number))) <= secrets)
     for leak in (f"{looked!r}", f"{looked:.5g}", f"{100 * looked:.5g} %", f"{price!r}", f"it closed at {price:.5g}"):

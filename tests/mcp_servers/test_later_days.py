@@ -191,8 +191,8 @@ def answers(sold: Panel, texts: Sequence[str], jail: LazySandbox, folder: Path) 
     with Ledger.open(folder, clock=clock) as ledger:
         bench = PanelContext.set_up(sold, ledger, SETTINGS, "sold", runner=jail)
         assert bench.windows.search.stop == STOP
-        ledger.start_run(Run("run", {}, 1, "sold", clock().isoformat()))
-        ledger.record_event("run", "screening", "seed", 5)
+        ledger.runs.start(Run("run", {}, 1, "sold", clock().isoformat()))
+        ledger.events.record("run", "screening", "seed", 5)
         (folder / "panels").mkdir(parents=True)
         (folder / "panels" / "key").write_bytes(bytes(32))  # or handles would differ
         return asyncio.run(ask(bench.evaluator("run", Budget(evaluations=1000, trials=0)), sold, texts))

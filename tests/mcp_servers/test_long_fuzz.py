@@ -119,7 +119,7 @@ def test_for_minutes_whatever_is_asked(tmp_path: Path) -> None:
 
         def ask(said: list[Any]) -> None:
             answers = talk.ask(said)
-            if (trials := len(evaluator.ledger.trials())) != told["trials"]:
+            if (trials := len(evaluator.ledger.trials.all())) != told["trials"]:
                 told.update(trials=trials, secrets=later(evaluator))
             for call, answer in zip(said, answers, strict=True):
                 if isinstance(call[1], tuple):

@@ -81,7 +81,7 @@ def test_rooms_that_close_while_they_are_opened_leave_no_run(tmp_path: Path) -> 
         rooms = CallerContexts(ServerSetup(opening, ledger, SMALL, Budget(), SearchConstraints(), clock, unrecorded))
         with pytest.raises(ServersEnd):
             _ = rooms.serve(Caller("ann", EVERY_SCOPE)).evaluator
-        assert ledger.runs() == []
+        assert ledger.runs.all() == []
 
 
 def test_a_call_under_way_ends_on_record_before_anything_is_closed(

@@ -507,7 +507,7 @@ def test_code_asks_for_the_right_to_read_the_panel_too(evaluator: Evaluator) -> 
     refused = scored(tells, "eval:run")
     assert (refused["code"], refused["allowed"], refused["field"]) == ("forbidden", "data:read", "scope")
     assert "data:read" in refused["hint"]
-    assert not evaluator.ledger.attempts(evaluator.run)
+    assert not evaluator.ledger.attempts.of(evaluator.run)
     for text, scopes in ((tells, ("eval:run", "data:read")), (ONE, ("eval:run",))):
         assert scored(text, *scopes).get("code") != "forbidden"
-        assert [attempt.text for attempt in evaluator.ledger.attempts(evaluator.run)][-1] == text
+        assert [attempt.text for attempt in evaluator.ledger.attempts.of(evaluator.run)][-1] == text

@@ -34,7 +34,7 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 def ledger(tmp_path: Path) -> Iterator[Ledger]:
     with Ledger.open(tmp_path / "workspace", clock=lambda: datetime(2026, 1, 2, tzinfo=UTC)) as ledger:
         for run in ("one", "two"):
-            ledger.start_run(Run(run, {}, 1, "data", "2026-01-02"))
+            ledger.runs.start(Run(run, {}, 1, "data", "2026-01-02"))
         yield ledger
 
 

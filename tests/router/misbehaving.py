@@ -176,11 +176,11 @@ def outcome(kind: str, models: int, *, priced: bool, provider: str = "hosted_vll
     with ExitStack() as stack, tempfile.TemporaryDirectory() as folder:
         config = scene.config(stack)
         ledger = stack.enter_context(Ledger.open(Path(folder), clock=lambda: datetime(2026, 1, 2, tzinfo=UTC)))
-        ledger.start_run(Run("one", {}, 1, "data", "2026-01-02"))
+        ledger.runs.start(Run("one", {}, 1, "data", "2026-01-02"))
         timing = replace(Timing(), sleep=lambda _: asyncio.sleep(0))
         router = Router(config, ledger, environment={"M1": KEY, "M2": KEY[::-1]}, timing=timing)
         got, said = asyncio.run(_asked(router))
-        charges, calls = Charges(config.models), ledger.calls("one")
+        charges, calls = Charges(config.models), ledger.calls.of("one")
         words = _sorted(word for call in calls for word in _words(ledger, charges, call))
         most = [charges.bound_cost(name, task(), body["messages"]).cost_usd for name, body in scene.asked]
         return Outcome(
@@ -204,7 +204,10 @@ async def _asked(router: Router) -> tuple[str, str]:
 
 def _words(ledger: Ledger, charges: Charges, call: ModelCall) -> Iterator[str]:
     """Yield one word for each attempt of a recorded call that is on the bill."""
-    body, messages = json.loads(ledger.get(call.reply)), json.loads(ledger.get(call.request))["messages"]
+    body, messages = (
+        json.loads(ledger.objects.get(call.reply)),
+        json.loads(ledger.objects.get(call.request))["messages"],
+    )
     beside = body.get("beside", [])
     worst = charges.bound_cost(call.model, task(), messages)
     for each in beside:
@@ -223,7 +226,10 @@ def _words(ledger: Ledger, charges: Charges, call: ModelCall) -> Iterator[str]:
 
 def _least(ledger: Ledger, charges: Charges, call: ModelCall) -> float:
     """Return what the text of a recorded reply costs at the least."""
-    return bound_tokens_below(json.loads(ledger.get(call.reply))["text"][:1600]) * charges.require_price(call.model)[1]
+    return (
+        bound_tokens_below(json.loads(ledger.objects.get(call.reply))["text"][:1600])
+        * charges.require_price(call.model)[1]
+    )
 
 
 def main(given: Sequence[str]) -> int:

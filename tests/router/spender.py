@@ -63,7 +63,7 @@ def task(run: str, number: int) -> Task:
 def ledger(workspace: str, address: str = "", *runs: str) -> Ledger:
     opened = Ledger.open(Path(workspace), clock=lambda: datetime(2026, 1, 2, tzinfo=UTC), address=address)
     for run in runs:
-        opened.start_run(Run(run, {}, 1, "data", "2026"))
+        opened.runs.start(Run(run, {}, 1, "data", "2026"))
     return opened
 
 

@@ -199,7 +199,7 @@ def test_a_confidential_task_is_answered_by_an_attested_endpoint_over_tls(
     assert (reply.value.text, reply.model) == ("drift", "far")
     assert len(served.bodies) == before + 1
     assert text in served.bodies[-1], "what may be seen reaches the model as it is"
-    (event,) = [record for record in ledger.events("one") if record.kind == "route"]
+    (event,) = [record for record in ledger.events.of("one") if record.kind == "route"]
     assert event.body["signals"]["attested"] == ["far"]
 
 
@@ -226,7 +226,7 @@ def test_who_proves_something_else_is_told_nothing(
         asked(ledger, task(sensitivity="confidential"), {"far": far})
     assert "far (attested)" in str(caught.value)
     assert len(served.bodies) == before
-    assert ledger.calls("one") == []
+    assert ledger.calls.of("one") == []
 
 
 def test_an_endpoint_that_was_exchanged_after_its_proof_is_told_nothing(
@@ -322,7 +322,7 @@ def test_the_refusal_names_each_model_and_why_it_is_not_there(ledger: Ledger, ta
     assert lines[2].startswith("  unset (attested): nothing says what it has to prove: set attestation.signer")
     assert lines[3] == "  cloud (remote): confidential text does not leave, and this model is remote"
     assert "resume the run" in lines[4]
-    assert (caught.value.exit_code, len(served.bodies), ledger.calls("one")) == (3, before, [])
+    assert (caught.value.exit_code, len(served.bodies), ledger.calls.of("one")) == (3, before, [])
 
 
 def test_text_of_a_jurisdiction_waits_in_the_same_way(ledger: Ledger, task: Make) -> None:

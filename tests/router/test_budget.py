@@ -56,7 +56,7 @@ def shared(tmp_path: Path, clock: Clock) -> Callable[[], Ledger]:
     def open_one() -> Ledger:
         ledger = Ledger.open(tmp_path / "shared", clock=clock)
         for run in ("one", "two"):
-            ledger.start_run(Run(run, {}, 1, "data", "2026-01-02"))
+            ledger.runs.start(Run(run, {}, 1, "data", "2026-01-02"))
         return ledger
 
     return open_one
@@ -76,7 +76,7 @@ async def spend(
 ) -> tuple[list[bool], int]:
     """Ask for each (worst, share of it really taken, steps it lasts); return which fitted, and the tokens spent."""
     run = "together" if together else "alone"
-    ledger.start_run(Run(run, {}, 1, "data", "2026-01-02"))
+    ledger.runs.start(Run(run, {}, 1, "data", "2026-01-02"))
     account = RunAccount(ledger, budget, run)
 
     async def one(worst: int, taken: int, steps: int) -> bool:
@@ -129,12 +129,12 @@ def test_a_failed_call_gives_back_what_it_held(ledger: Ledger) -> None:
 
 def test_what_was_recorded_before_counts(ledger: Ledger) -> None:
     for tokens in (60, 30):
-        ledger.record_call(call(tokens))
+        ledger.calls.add(call(tokens))
     account = RunAccount(ledger, ModelBudget(calls=2, tokens=100), "one")
     assert account.spent == Amount(2, 90)
     with pytest.raises(BudgetEnded, match="2 of 2 calls, and the next call may need 1"):
         asyncio.run(account.enter(call(5), note(call(5))))
-    ledger.record_call(call(7))
+    ledger.calls.add(call(7))
     assert account.spent == Amount(3, 97)
 
 

@@ -116,7 +116,7 @@ def test_what_a_killed_process_held_is_not_under_way_but_stays_counted(
             assert (paid is None) == (cap == 0.5)
             ledger.holds.lapse("theirs")
             assert ledger.holds.open() == []
-            assert len(ledger.calls(run)) == (cap > 0.5)
+            assert len(ledger.calls.of(run)) == (cap > 0.5)
 
 
 @pytest.mark.slow
@@ -130,5 +130,5 @@ def test_a_call_that_another_process_has_sent_is_waited_for_and_not_paid_twice(p
         assert other.stdout.readline() == "sent 0\n", other.stderr.read()
         with spender.ledger(*place, "theirs") as ledger:
             assert asyncio.run(ask(spender.router(ledger, {}, 0.0)))
-            assert len(ledger.calls("theirs")) == 1
+            assert len(ledger.calls.of("theirs")) == 1
             assert other.wait(timeout=300) == 0

@@ -93,7 +93,7 @@ def test_a_server_that_lists_its_models_but_never_answers_costs_one_timeout(
 
 def test_a_dead_port_is_never_sent_a_call(build: Build, task: Make, two: Server, ledger: Ledger) -> None:
     asyncio.run(asked(build(**settings(dead(), at(two))), [task(str(i)) for i in range(20)]))
-    assert {(call.model, call.attempts) for call in ledger.calls("one")} == {("m2", 1)}
+    assert {(call.model, call.attempts) for call in ledger.calls.of("one")} == {("m2", 1)}
 
 
 def test_a_server_that_fails_rests_and_is_asked_again_when_a_look_finds_it(
@@ -136,7 +136,7 @@ def test_a_server_killed_under_fifty_calls_loses_none_and_none_is_answered_twice
     assert {reply.model for reply in replies} == {"m2"}
     assert set(two.served.values()) == {1}
     assert set(one.served) == {"warm"}
-    calls = ledger.calls("one")
+    calls = ledger.calls.of("one")
     assert len(calls) == 51
     assert {call.attempts for call in calls} == {1, 2}
 
@@ -159,7 +159,7 @@ def test_a_lonely_server_that_is_restarted_is_waited_for(build: Build, task: Mak
 
     asyncio.run(course())
     assert {text: one.served[text] for text in texts} == dict.fromkeys(texts, 1)
-    assert len(ledger.calls("one")) == 11
+    assert len(ledger.calls.of("one")) == 11
 
 
 def test_a_server_that_was_never_there_is_not_waited_for(build: Build, task: Make) -> None:
@@ -207,8 +207,8 @@ def test_a_paid_call_without_an_answer_is_charged_at_its_worst_and_made_twice_at
     one.hangs = True
     router = build(**settings(at(one, **PAID), at(two, **PAID), retries=5, timeout_seconds=0.8))
     (reply,) = asyncio.run(asked(router, [task(max_tokens=100)]))
-    (call,) = ledger.calls("one")
-    (beside,) = json.loads(ledger.get(call.reply))["beside"]
+    (call,) = ledger.calls.of("one")
+    (beside,) = json.loads(ledger.objects.get(call.reply))["beside"]
     assert (beside["model"], beside["why"], beside["tokens_out"]) == (
         "m1",
         "no answer (late); charged at its worst",
@@ -232,8 +232,8 @@ def test_a_paid_call_that_nobody_answers_is_on_the_bill_and_asked_again_by_who_a
     for times in (1, 2):
         with pytest.raises(ModelFailed):
             asyncio.run(asked(build(**paid), [task(max_tokens=100)]))
-        lost = ledger.calls("one")
-        bodies = [json.loads(ledger.get(call.reply)) for call in lost]
+        lost = ledger.calls.of("one")
+        bodies = [json.loads(ledger.objects.get(call.reply)) for call in lost]
         assert [(body["text"], body["finish"]) for body in bodies] == [("", "lost")] * times
         worst = [sum(row["cost_usd"] for row in body["beside"]) for body in bodies]
         assert [call.cost_usd for call in lost] == pytest.approx(worst)
@@ -242,7 +242,7 @@ def test_a_paid_call_that_nobody_answers_is_on_the_bill_and_asked_again_by_who_a
     one.hangs = False
     (reply,) = asyncio.run(asked(build(**paid), [task(max_tokens=100)]))
     assert not reply.cached
-    assert len(ledger.calls("one")) == 3
+    assert len(ledger.calls.of("one")) == 3
 
 
 @pytest.fixture
@@ -272,8 +272,8 @@ def test_a_second_model_answers_in_the_place_of_a_late_one_and_both_are_paid(
     assert reply.model == "m2"
     assert two.posts == 1
     assert one.was_cut(1)
-    (call,) = [entry for entry in ledger.calls("one") if entry.key == reply.key]
-    (beside,) = json.loads(ledger.get(call.reply))["beside"]
+    (call,) = [entry for entry in ledger.calls.of("one") if entry.key == reply.key]
+    (beside,) = json.loads(ledger.objects.get(call.reply))["beside"]
     assert (beside["model"], beside["why"]) == ("m1", "the other answered first; charged at its worst")
     assert call.attempts == 2
     assert call.cost_usd == pytest.approx((11 + 70 + beside["tokens_in"] + 1000) / 1e6)
@@ -302,8 +302,8 @@ def test_an_answer_that_does_not_fit_does_not_win(
     two.text = "Sure!"
     reply = hedged(at(one, **PAID), at(two, **PAID))
     assert (reply.model, reply.repairs) == ("m1", 0)
-    (call,) = [entry for entry in ledger.calls("one") if entry.key == reply.key]
-    (beside,) = json.loads(ledger.get(call.reply))["beside"]
+    (call,) = [entry for entry in ledger.calls.of("one") if entry.key == reply.key]
+    (beside,) = json.loads(ledger.objects.get(call.reply))["beside"]
     assert (beside["model"], beside["tokens_out"], beside["why"]) == ("m2", 7, "it answered beside the other")
 
 

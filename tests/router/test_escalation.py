@@ -39,7 +39,7 @@ def test_the_cascade_takes_the_failure_along_and_counts_what_was_spent(
     assert asked_of(double) == ["small", "small", "large"]
     assert "does not fit the schema" in str(double.seen[-1]["messages"])
     assert (reply.tier, reply.repairs, reply.tokens_in) == ("frontier", 2, 300)
-    last = ledger.event("one", ROUTE_EVENT, reply.key)
+    last = ledger.events.get("one", ROUTE_EVENT, reply.key)
     assert last is not None
     assert last.body["tier"] == "frontier"
     assert "2 replies of the local tier did not fit" in last.body["reason"]
@@ -87,7 +87,7 @@ def test_what_was_learned_steers_and_a_resumed_run_asks_for_nothing_again(
     assert asked[:40].count("small") > asked[-40:].count("small")
     assert asyncio.run(ask_all()) == first
     assert asked_of(double) == asked, "nothing is asked, so nothing is paid, twice"
-    assert len(ledger.calls("one")) == len(asked)
+    assert len(ledger.calls.of("one")) == len(asked)
 
 
 @pytest.mark.parametrize(("second", "tier"), [(1, "local"), (-1, "frontier")])
@@ -137,7 +137,7 @@ def test_where_money_ends_among_replies_that_are_compared_the_one_that_fits_stan
     double.script = [GOOD]
     router = build(models=MODELS, roles={"factor": "local"}, budget={"calls": 2})
     reply = asyncio.run(router.ask(task(compared=("direction",))))
-    assert (reply.tier, reply.key) == ("local", ledger.calls("one")[0].key)
+    assert (reply.tier, reply.key) == ("local", ledger.calls.of("one")[0].key)
     assert len(double.seen) == 2
 
 
@@ -147,6 +147,6 @@ def test_where_only_a_large_model_is_set_up_its_price_stays_told_when_a_reply_go
     double.script = [BAD, BAD, GOOD]
     router = build(models={"large": MODELS["large"]}, roles={"factor": "local"})
     reply = asyncio.run(router.ask(task()))
-    told = ledger.event("one", ROUTE_EVENT, reply.key)
+    told = ledger.events.get("one", ROUTE_EVENT, reply.key)
     assert told is not None
     assert told.body["cost_usd"] > 0

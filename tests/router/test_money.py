@@ -51,7 +51,7 @@ def test_silence_passes_no_cap_however_many_call(build: Build, task: Make, serve
     router = build(**paid(server, budget={"usd": 3.5}, timeout_seconds=1.5, cooldown_seconds=0))
     outcomes = asyncio.run(asked(router, [task(str(i), max_tokens=100) for i in range(8)]))  # 1 USD each at its worst
     assert {type(outcome) for outcome in outcomes} == {ModelFailed, BudgetEnded}
-    assert sum(call.cost_usd for call in ledger.calls("one")) == pytest.approx(server.posts)
+    assert sum(call.cost_usd for call in ledger.calls.of("one")) == pytest.approx(server.posts)
     assert server.posts == 3
 
 
@@ -71,7 +71,7 @@ def test_a_call_that_is_given_up_from_outside_is_charged(
         await router.close()
 
     asyncio.run(impatient())
-    (call,) = ledger.calls("one")
+    (call,) = ledger.calls.of("one")
     assert call.cost_usd == pytest.approx(1.0)
     assert ledger.holds.open() == []
 
@@ -94,7 +94,7 @@ def test_an_answer_that_says_nothing_sound_of_its_price_is_not_free(
     settings = paid(server, retries=0, timeout_seconds=20)
     settings["models"]["m"]["model"] = f"{provider}/tiny"
     asyncio.run(asked(build(**settings), [task(max_tokens=100)]))
-    (call,) = ledger.calls("one")
+    (call,) = ledger.calls.of("one")
     assert call.cost_usd == pytest.approx(usd, rel=0.2)
     assert server.posts == 1
 
@@ -115,7 +115,7 @@ def test_a_call_that_found_nobody_costs_nothing(
         await router.close()
 
     asyncio.run(course())
-    assert len(ledger.calls("one")) == 1
+    assert len(ledger.calls.of("one")) == 1
 
 
 def test_a_hold_whose_process_was_killed_stays_counted(
@@ -218,7 +218,7 @@ def test_a_reply_that_fits_nowhere_is_said_with_all_who_gave_it(
         assert isinstance(error, ReplyRefused)
         assert "m and n gave no reply that fits Idea, after 2 repairs" in str(error)
         assert (server.posts, other.posts) == (posts, posts)
-    assert len(ledger.calls("one")) == 6
+    assert len(ledger.calls.of("one")) == 6
 
 
 def test_a_second_model_that_cannot_be_asked_leaves_the_reply_refused(

@@ -47,9 +47,9 @@ def test_a_reply_is_a_record_of_the_schema_with_its_price(build: Build, task: Ma
     assert (reply.model, reply.tier, reply.tokens_in, reply.tokens_out) == ("small", "local", 100, 20)
     assert reply.cost_usd == pytest.approx((100 * 1 + 20 * 10) / 1e6)
     assert (reply.cached, reply.repairs) == (False, 0)
-    (call,) = ledger.calls("one")
+    (call,) = ledger.calls.of("one")
     assert (call.key, call.role, call.intent, call.prompt, call.attempts) == (reply.key, "factor", "new", "p" * 64, 1)
-    assert json.loads(ledger.get(call.request))["messages"][1] == {"role": "user", "content": "propose"}
+    assert json.loads(ledger.objects.get(call.request))["messages"][1] == {"role": "user", "content": "propose"}
 
 
 def test_schema_seed_and_length_reach_the_model(build: Build, task: Make, double: ScriptedModel) -> None:
@@ -124,7 +124,7 @@ def test_a_bad_reply_is_repaired_with_the_exact_error(
         "- direction: Input should be a valid integer, unable to parse string as an integer\n"
         "Send the whole reply again, corrected: JSON only."
     )
-    assert len(ledger.calls("one")) == 2
+    assert len(ledger.calls.of("one")) == 2
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_two_repairs_are_made_and_no_more(
         asyncio.run(build().ask(task()))
     assert reason in str(caught.value)
     assert (tmp_path / "workspace" / caught.value.hint.rpartition(": ")[2].split(", ")[0]).is_file()
-    assert len(double.seen) == len(ledger.calls("one")) == 3
+    assert len(double.seen) == len(ledger.calls.of("one")) == 3
     with pytest.raises(ReplyRefused):
         asyncio.run(build().ask(task()))
     assert len(double.seen) == 3
@@ -162,7 +162,7 @@ def test_a_refusal_to_serve_is_tried_again(build: Build, task: Make, double: Scr
     double.script = [refused("429"), GOOD]
     reply = asyncio.run(build().ask(task()))
     assert reply.value.direction == -1
-    assert [call.attempts for call in ledger.calls("one")] == [2]
+    assert [call.attempts for call in ledger.calls.of("one")] == [2]
 
 
 def test_the_tier_above_answers_when_this_one_does_not(
@@ -183,7 +183,7 @@ def test_no_reply_at_all_is_said_and_costs_nothing(
     with pytest.raises(ModelFailed, match=r"no reply from small: .*broken") as caught:
         asyncio.run(router.ask(task()))
     assert caught.value.exit_code == 3
-    assert ledger.calls("one") == []
+    assert ledger.calls.of("one") == []
     double.script = [GOOD]
     assert asyncio.run(build(budget={"calls": 1}).ask(task())).value.direction == -1
 
@@ -209,7 +209,7 @@ def test_a_call_cap_holds_under_fifty_at_once_and_after_a_restart(
     for _ in range(2):
         outcomes = asyncio.run(many())
         assert sum(isinstance(outcome, BudgetEnded) for outcome in outcomes) == 40
-        assert len(double.seen) == len(ledger.calls("one")) == 10
+        assert len(double.seen) == len(ledger.calls.of("one")) == 10
     (error,) = {str(outcome) for outcome in outcomes if isinstance(outcome, BudgetEnded)}
     assert error.startswith("budget.calls: the model budget is spent: 10 of 10 calls")
 
@@ -224,7 +224,7 @@ def test_tokens_and_money_are_never_passed_however_calls_overlap(
         return list(await asyncio.gather(*(router.ask(request) for request in tasks), return_exceptions=True))
 
     outcomes = asyncio.run(many())
-    calls = ledger.calls("one")
+    calls = ledger.calls.of("one")
     assert any(isinstance(outcome, BudgetEnded) for outcome in outcomes)
     assert len(calls) >= 4
     assert sum(call.tokens_in + call.tokens_out for call in calls) <= budget.get("tokens", 1e9)

@@ -30,11 +30,11 @@ def test_known_cases() -> None:
 def test_it_is_told_by_round_without_seeds(tmp_path: Path) -> None:
     said = {"r00/h0000": "seed", "r01/h00": "calm", "r01/h01": "loud", "r02/h00": "calm", "r02/h01": "calm"}
     with Ledger.open(tmp_path, clock=clock) as ledger:
-        ledger.start_run(Run("run", {"panel": "p", "last_day": "d"}, 1, "small", clock().isoformat()))
+        ledger.runs.start(Run("run", {"panel": "p", "last_day": "d"}, 1, "small", clock().isoformat()))
         for key, mechanism in said.items():
-            ledger.record_event("run", "agents.hypothesis", key, {"mechanism": mechanism})
-            ledger.record_event("run", "agents.niche", f"{mechanism}/week/slow", {"id": mechanism})
-        ledger.record_event("run", "agents.refused_ideas", "r02", {"items": [{"mechanism": "calm"}]})
+            ledger.events.record("run", "agents.hypothesis", key, {"mechanism": mechanism})
+            ledger.events.record("run", "agents.niche", f"{mechanism}/week/slow", {"id": mechanism})
+        ledger.events.record("run", "agents.refused_ideas", "r02", {"items": [{"mechanism": "calm"}]})
         found = summarise_variety(ledger, "run")
         assert effective_number_of_round(ledger, "run", 2) == pytest.approx(1.0)
         assert effective_number_of_round(ledger, "run", 3) is None

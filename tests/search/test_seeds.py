@@ -57,7 +57,7 @@ def test_an_exported_library_is_read_without_what_was_retired(tmp_path: Path) ->
         evaluator = Lab.open(ledger, "run", market(), SMALL).evaluator
         expression = evaluator.read(FORMULA)
         row = LibraryRow(expression.id, FORMULA, expression.shown, "h", "run", {"fields": ["returns"], "rank_ic": 0.02})
-        ledger.add_to_library(row)
+        ledger.library.add(row)
         path = write(tmp_path, "library.json", json.dumps(export_library(ledger)))
     (only,) = read_seeds(path)
     assert (only["text"], only["direction"]) == (FORMULA, 1)

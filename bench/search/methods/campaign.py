@@ -92,7 +92,7 @@ def handed(panel: Panel) -> MarketSettings:
 def scored_in(workspace: Path) -> dict[str, Factor]:
     """Return by id every formula that the campaign of a workspace scored on search days, sets left out."""
     with Ledger.open(workspace, clock=_never) as ledger:
-        rows: Sequence[Any] = ledger.evaluations(ledger.runs()[-1].id)
+        rows: Sequence[Any] = ledger.evaluations.of(ledger.runs.all()[-1].id)
     formulas = [row for row in rows if not row.hypothesis.startswith(SET_PREFIX) and not parse(row.text).code]
     return {row.factor_id: Factor(row.text, float(row.sheet["t"] or 0.0)) for row in formulas}
 

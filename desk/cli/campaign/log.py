@@ -39,12 +39,14 @@ def log(
 
     with open_run(run, workspace) as (ledger, row):
         chronicle = Chronicle(ledger, row.id)
-        entries = follow_chronicle(chronicle, lambda: ledger.holder(row.id) is not None) if follow else chronicle.read()
+        entries = (
+            follow_chronicle(chronicle, lambda: ledger.runs.holder(row.id) is not None) if follow else chronicle.read()
+        )
         day = ""
         for entry in entries:
             day = _print(entry, day, as_json=as_json)
         if follow and not as_json:
-            _print_interruption(ledger, ledger.run(row.id))
+            _print_interruption(ledger, ledger.runs.find(row.id))
 
 
 def follow_chronicle(
@@ -76,7 +78,7 @@ def _print(entry: ChronicleEntry, day: str, *, as_json: bool) -> str:
 
 def _print_interruption(ledger: Ledger, row: Run) -> None:
     """Report that a followed run was interrupted, since its record does not say so."""
-    if state_of(row.status, ledger.holder(row.id), ()) == STATE_INTERRUPTED:
+    if state_of(row.status, ledger.runs.holder(row.id), ()) == STATE_INTERRUPTED:
         stderr_console().print(f"interrupted; resume with: alphaloom resume {row.id}", markup=False, soft_wrap=True)
 
 
@@ -115,20 +117,20 @@ class Chronicle:
         )
 
     def _read_events(self) -> Iterator[ChronicleEntry]:
-        for entry in self.ledger.event_entries(self.run, self._places["events"]):
+        for entry in self.ledger.events.entries(self.run, self._places["events"]):
             self._places["events"] = entry.place
             if text := describe_event(entry.record):
                 who, what, lines = text
                 yield ChronicleEntry(entry.at, who, what, entry.record.key, tuple(map(flatten_lines, lines)))
 
     def _read_verdicts(self) -> Iterator[ChronicleEntry]:
-        for entry in self.ledger.verdict_entries(self.run, self._places["verdicts"]):
+        for entry in self.ledger.verdicts.entries(self.run, self._places["verdicts"]):
             self._places["verdicts"] = entry.place
             lines = tuple(map(flatten_lines, describe_verdict(entry.record)))
             yield ChronicleEntry(entry.at, "gate", "verdict", entry.record.factor_id, lines)
 
     def _read_statuses(self) -> Iterator[ChronicleEntry]:
-        rows = self.ledger.statuses(self.run)
+        rows = self.ledger.runs.statuses(self.run)
         for place, (at, status) in enumerate(rows):
             if place >= self._places["statuses"]:
                 self._places["statuses"] = place + 1

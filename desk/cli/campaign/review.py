@@ -134,9 +134,9 @@ def _print_case_page(
 
     record, decision = reviews.file(name), reviews.decision(name)
     case = ReviewCase.read(record)
-    noted = ledger.event(run.id, "agents.hypothesis", case.hypothesis.id if case.hypothesis else "")
+    noted = ledger.events.get(run.id, "agents.hypothesis", case.hypothesis.id if case.hypothesis else "")
     page = build_case_page(run.id, case, noted.body if noted else {}, decision, workspace_option(workspace))
-    path = ledger.run_folder(run.id) / REVIEW_FOLDER / f"{name}.html"
+    path = ledger.runs.folder(run.id) / REVIEW_FOLDER / f"{name}.html"
     make_folder(path.parent)
     write_whole(path, render_case(page).encode())
     place = str(path.resolve())
@@ -158,8 +158,8 @@ def _decide(ledger: Ledger, run: Run, request: tuple[str, ReviewChoice, str, str
     from ..options import signer_name
 
     name, choice, comment, by = request
-    with ledger.lock(run.id):
-        now = ledger.run(run.id)
+    with ledger.runs.lock(run.id):
+        now = ledger.runs.find(run.id)
         reviews = Reviews.of(ledger, now)
         if now.status != "paused" and reviews.decision(name) is None:
             raise ReviewRefused(

@@ -170,11 +170,11 @@ def stop(
 ) -> None:
     """Stop a run that another process works on: it finishes the step under way, loses nothing, and can be resumed."""
     with open_run(run, workspace) as (ledger, row):
-        process = ledger.holder(row.id)
+        process = ledger.runs.holder(row.id)
         _record_request(ledger, row, close=close, process=process, by=by)
         if process is not None:
             _await_release(ledger, row.id, wait)
-        standing = RunStanding.of(ledger, ledger.run(row.id), workspace)
+        standing = RunStanding.of(ledger, ledger.runs.find(row.id), workspace)
     facts = {"run": row.id, "was_running": process is not None, "state": standing.state, "next": standing.next}
     if as_json:
         print_object(facts)
@@ -188,15 +188,15 @@ def _record_request(ledger: Ledger, row: Run, *, close: bool, process: str | Non
     from ..options import signer_name
 
     if close and row.status != "done":
-        ask_to_close(ledger, row.id, signer_name(by))
+        ask_to_close(ledger.events, row.id, signer_name(by))
     elif process is not None:
-        ask_to_stop(ledger, row.id, signer_name(by))
+        ask_to_stop(ledger.events, row.id, signer_name(by))
 
 
 def _await_release(ledger: Ledger, run: str, seconds: float) -> None:
     """Wait until no process holds the run, or the time is up."""
     end = time.monotonic() + seconds
-    while ledger.holder(run) is not None and time.monotonic() < end:
+    while ledger.runs.holder(run) is not None and time.monotonic() < end:
         time.sleep(STOP_POLL_SECONDS)
 
 

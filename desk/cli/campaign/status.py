@@ -75,16 +75,17 @@ class RunStanding:
         from ....evaluation import Reviews
         from ....evidence.gate import PAID_EVENT
 
-        reviews, folder = Reviews.of(ledger, run), ledger.run_folder(run.id)
+        reviews, folder = Reviews.of(ledger, run), ledger.runs.folder(run.id)
         last, funnel, settings = read_last_progress(folder), Funnel(reviews).read(), run.config["settings"]
-        waiting, process = tuple(reviews.waiting()), ledger.holder(run.id)
+        waiting, process = tuple(reviews.waiting()), ledger.runs.holder(run.id)
         state = state_of(run.status, process, waiting)
         return cls(
             run=run.id, state=state, process=process, phase=str(last.get("phase", "")),
             round=int(last.get("round") or 0), rounds=int(settings["agents"]["rounds"]),
             mechanisms=last.get("mechanisms"), niches=int(last.get("niches") or 0),
             counts=funnel.counts, budget={**settings["models"]["budget"], **settings["budget"]},
-            trials=sum(trial.run == run.id for trial in ledger.trials()) + len(ledger.events(run.id, PAID_EVENT)),
+            trials=sum(trial.run == run.id for trial in ledger.trials.all())
+            + len(ledger.events.of(run.id, PAID_EVENT)),
             best=funnel.best, spent=funnel.spent, elapsed_s=last.get("elapsed_s"), doing=last.get("doing") or {},
             at=str(last.get("at", "")), waiting=waiting, ended=_read_end_reason(ledger, run.id),
             next=_find_next_command(state, run.id, workspace),
@@ -127,7 +128,7 @@ def _read_end_reason(ledger: Ledger, run: str) -> str:
     """Return the recorded budget or person that ended a finished run's search early, or an empty string."""
     from ....evaluation.closing import Results
 
-    body = ledger.recorded(run, "results.json")
+    body = ledger.artefacts.read(run, "results.json")
     return Results.model_validate_json(body).ended or "" if body else ""
 
 

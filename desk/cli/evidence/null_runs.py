@@ -135,7 +135,7 @@ class NullRuns:
     def _run_search(self, settings: Settings, workspace: Path) -> CampaignResult:
         """Return the result of a campaign: started, resumed, or read if it is done."""
         with Ledger.open(workspace, clock=self.clock) as ledger:
-            runs = ledger.runs()
+            runs = ledger.runs.all()
         if runs:
             return Campaign.resume(runs[-1].id, workspace=workspace)
         return Campaign(settings, workspace, clock=self.clock).run()

@@ -51,7 +51,7 @@ def forecast_power(place: DataOptions, trials: int, days: int | None) -> dict[st
         amounts = sorted({*TABLE_TRIALS, trials})
         rows = dict(zip(amounts, outlook(evaluator, scatter, amounts, days), strict=True))
         windows = evaluator.windows
-        spent = len(evaluator.ledger.overlapping_trials(windows.key(windows.selection)))
+        spent = len(evaluator.ledger.trials.overlapping(windows.key(windows.selection)))
         return {
             "data": data_of(place, evaluator),
             "dataset": windows.boundaries.dataset,

@@ -84,9 +84,9 @@ def open_sealed_days(name: str, place: Path, reason: str) -> UnsealResult:
     with Ledger.open(place, clock=lambda: datetime.now(UTC)) as ledger:
         row = find_campaign(ledger, name)
         _refuse_unfinished(row)
-        folder = ledger.run_folder(row.id)
-        with ledger.lock(row.id):
-            ledger.check_files(row.id)
+        folder = ledger.runs.folder(row.id)
+        with ledger.runs.lock(row.id):
+            ledger.artefacts.check(row.id)
             results = read_results(folder)
             if results.sealed:
                 note = REPEATED_NOTE.format(number=results.sealed.number)
@@ -120,8 +120,8 @@ def _write_opening(ledger: Ledger, row: Run, accepted: list[str], reason: str) -
         evaluator = _make_evaluator(ledger, row, sandbox)
         before = find_own_opening(evaluator)
         record = unseal(evaluator, accepted, reason)
-    body = write_json(ledger.run_folder(row.id) / SEALED_FILE, record)
-    ledger.record_artefact(row.id, SEALED_FILE, ledger.put(body))
+    body = write_json(ledger.runs.folder(row.id) / SEALED_FILE, record)
+    ledger.artefacts.record(row.id, SEALED_FILE, ledger.objects.put(body))
     return SealedExam.read(record), RESUMED_NOTE.format(number=before.number) if before else ""
 
 

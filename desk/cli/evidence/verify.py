@@ -50,7 +50,7 @@ def verify(
 
     name, place = locate_run(run, workspace)
     with Ledger.open(place, clock=lambda: datetime.now(UTC)) as ledger:
-        archive = RunArchive(ledger, ledger.run(name))
+        archive = RunArchive(ledger, ledger.runs.find(name))
         facts = _verify_verdicts(
             archive, _choose_verdicts(archive, ids or ()), _PanelFiles(panel, sectors, ledger_only)
         )

@@ -125,7 +125,7 @@ def _index_workspace(folder: Path, names: ReadableNames) -> Sequence[InvertedInd
         return parse(row.text, fields=fields, groups=names["groups"], refuse_units=False)
 
     with Ledger.open(folder, clock=lambda: datetime.now(UTC)) as ledger:
-        return KnownLibrary(folder, read, ledger.library()).shelves
+        return KnownLibrary(folder, read, ledger.library.rows()).shelves
 
 
 def _describe_likeness(mine: Expression, likeness: Likeness) -> Facts:

@@ -102,7 +102,7 @@ def show(
     from .table import print_condition
 
     with _open_library(workspace) as ledger:
-        promoted = sum(row.origin == PROMOTED for row in ledger.library())
+        promoted = sum(row.origin == PROMOTED for row in ledger.library.rows())
         facts = Condition.of(find_entry(ledger, factor), ledger, _read_rules(campaign), promoted).full()
     if as_json:
         print_object(facts)

@@ -39,12 +39,12 @@ class _SpendRecords:
     def runs(self) -> list[Run]:
         """The runs that made the calls, oldest first."""
         names = {call.run for call in self.calls}
-        return [run for run in self.ledger.runs() if run.id in names]
+        return [run for run in self.ledger.runs.all() if run.id in names]
 
     def config(self, run: str) -> RouterConfig | None:
         """Return the models that a run began with; None if it was not a campaign."""
         if run not in self._configs:
-            recorded = (self.ledger.run(run).config.get("settings") or {}).get("models")
+            recorded = (self.ledger.runs.find(run).config.get("settings") or {}).get("models")
             self._configs[run] = _parse_config(recorded) if recorded else None
         return self._configs[run]
 
@@ -53,7 +53,9 @@ class _SpendRecords:
         from ....router.calls import ROUTE_EVENT
 
         if call.run not in self._decisions:
-            self._decisions[call.run] = {event.key: event.body for event in self.ledger.events(call.run, ROUTE_EVENT)}
+            self._decisions[call.run] = {
+                event.key: event.body for event in self.ledger.events.of(call.run, ROUTE_EVENT)
+            }
         return self._decisions[call.run].get(call.key)
 
 
@@ -89,11 +91,11 @@ def spend(
 
 def statement(ledger: Ledger, name: str | None, day: str, tenant: str | None) -> dict[str, Any]:
     """Return the cost of the calls of a run, of a UTC day, of a tenant, or of all three together."""
-    run = ledger.run(name).id if name is not None else None
+    run = ledger.runs.find(name).id if name is not None else None
     if day or tenant is not None:
         calls = [call for call in ledger.holds.calls(day, tenant) if run is None or call.run == run]
     else:
-        calls = ledger.calls(str(run))
+        calls = ledger.calls.of(str(run))
     records = _SpendRecords(ledger, calls, day)
     accepted = _count_accepted(records)
     total = _sum_bill(calls)
@@ -133,7 +135,7 @@ def _count_accepted(records: _SpendRecords) -> int:
     accepted = 0
     for run in records.runs:
         reviews = Reviews.of(records.ledger, run)
-        for entry in records.ledger.verdict_entries(run.id):
+        for entry in records.ledger.verdicts.entries(run.id):
             accepted += reviews.word(entry.record) == "accepted" and records.day in ("", utc_day(entry.at))
     return accepted
 

@@ -102,7 +102,7 @@ class Campaign:
         if not runs or not (self.workspace / "ledger.sqlite").exists():
             return []
         with Ledger.open(self.workspace, clock=lambda: datetime.now(UTC)) as ledger:
-            return [call for run in ledger.runs() for call in ledger.calls(run.id)]
+            return [call for run in ledger.runs.all() for call in ledger.calls.of(run.id)]
 
     def until(self, calls: int) -> list[ModelCall]:
         """Wait until so many calls are on record, and return them."""
@@ -117,7 +117,7 @@ class Campaign:
     def finishes(self) -> list[str]:
         """Return why the model stopped, for each call on record."""
         with Ledger.open(self.workspace, clock=lambda: datetime.now(UTC)) as ledger:
-            return [json.loads(ledger.get(call.reply))["finish"] for call in self.calls()]
+            return [json.loads(ledger.objects.get(call.reply))["finish"] for call in self.calls()]
 
 
 @pytest.fixture

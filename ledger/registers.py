@@ -1,0 +1,87 @@
+"""The registers that know more than their table: model calls, events, and the files of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from .database.protocol import Database
+from .database.register import Register
+from .digest import compute_digest
+from .errors import changed_file
+from .files.objects import Bodies
+from .records import Artefact, Event, ModelCall
+
+RECORDED_FILES = ("curves.json", "results.json", "sealed.json")
+"""Files of a run whose digests are recorded; earlier versions did not record curves.json."""
+
+
+class CallRegister(Register[ModelCall]):
+    """The answered model calls."""
+
+    def __init__(self, database: Database, now: Callable[[], str]) -> None:
+        super().__init__(database, "calls", ModelCall, now)
+
+    def first(self, key: str) -> ModelCall | None:
+        """Return the first call with this key, of whichever run; None if it was never answered."""
+        calls = self.find("key = ?", key, order="seq")
+        return calls[0] if calls else None
+
+
+class EventRegister(Register[Event]):
+    """Hypotheses, critiques, risk decisions, warnings: any JSON under a kind and a key."""
+
+    def __init__(self, database: Database, now: Callable[[], str]) -> None:
+        super().__init__(database, "events", Event, now)
+
+    def record(self, run: str, kind: str, key: str, body: Any) -> bool:
+        """Record an event; return whether it is new."""
+        return self.add(Event(run, kind, key, body))
+
+    def of(self, run: str, kind: str | None = None) -> list[Event]:
+        """Return the events of a run, of one kind or of all, by kind and key."""
+        return super().of(run) if kind is None else self.find("run = ? AND kind = ?", run, kind)
+
+
+class ArtefactRegister(Register[Artefact]):
+    """The digests of the files of runs, and the bytes that the files had when they were recorded."""
+
+    def __init__(
+        self, database: Database, objects: Bodies, files: Callable[[str], Path], now: Callable[[], str]
+    ) -> None:
+        super().__init__(database, "artefacts", Artefact, now)
+        self._objects = objects
+        self._files = files
+
+    def record(self, run: str, name: str, digest: str) -> bool:
+        """Record the digest of a named file of a run; return whether it is new."""
+        return self.add(Artefact(run, name, digest))
+
+    def digests(self, run: str) -> dict[str, str]:
+        """Return the digests of a run's files, by name."""
+        return {artefact.name: artefact.digest for artefact in self.of(run)}
+
+    def read(self, run: str, name: str) -> bytes | None:
+        """Return the bytes that a file of a run had when it was recorded; None where it was not."""
+        digest = self.digests(run).get(name)
+        return self._objects.get(digest) if digest else None
+
+    def check(self, run: str) -> list[str]:
+        """Compare a run's files with their recorded digests; return the names of those that have none.
+
+        Raises
+        ------
+        ChangedFile
+            If a file is gone, or is not the one that was recorded.
+        """
+        folder, digests = self._files(run), self.digests(run)
+        for name, digest in sorted(digests.items()):
+            path = folder / name
+            if not path.is_file() or compute_digest(path.read_bytes()) != digest:
+                raise changed_file(run, path, self._objects.where(digest))
+        return [
+            path.name
+            for path in sorted(folder.glob("*.json"))
+            if path.name in RECORDED_FILES and path.name not in digests
+        ]
