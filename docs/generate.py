@@ -749,7 +749,7 @@ def _find_event_kinds() -> set[str]:
     kinds = set()
     for _, tree in modules:
         for _, call in _iterate_calls(tree):
-            kind = call.args[1] if _name_callee(call) in ("record_event", "Event") and len(call.args) > 1 else None
+            kind = call.args[1] if _writes_event(call) and len(call.args) > 1 else None
             if isinstance(kind, ast.Constant):
                 kinds.add(str(kind.value))
             elif isinstance(kind, ast.JoinedStr):
@@ -757,6 +757,11 @@ def _find_event_kinds() -> set[str]:
             elif isinstance(kind, ast.Name) and kind.id in constants:
                 kinds.add(constants[kind.id])
     return kinds
+
+
+def _writes_event(call: ast.Call) -> bool:
+    """Return whether a call writes an event, `ledger.events.record(run, kind, ...)`, or makes an `Event`."""
+    return f".{ast.unparse(call.func)}".endswith((".events.record", ".Event"))
 
 
 def _iterate_constants(tree: ast.Module) -> Iterator[tuple[str, str]]:
