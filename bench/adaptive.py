@@ -130,7 +130,7 @@ def submitted(evaluator: Evaluator, text: str) -> Seen | None:
     for written in (text, f"-({text})"):
         answer = evaluator.propose(Proposal(written, claim_of(written), written))
         if answer["ok"] and (answer["sheet"]["rank_ic"] or 0.0) > 0:
-            verdict = evaluator.submit([answer["id"]])[0]
+            verdict = evaluator.submissions.submit([answer["id"]])[0]
             told = verdict.selection or {}
             if told.get("t") is None:
                 return None
@@ -225,7 +225,7 @@ def _on_a_copy(room: Room, home: Path, name: str, seen: Sequence[Seen], rng: np.
             evaluator = room.evaluator(ledger)
             if name == "set":
                 strongest = [one.id for one in positive(seen)[:10]]
-                judged = evaluator.submit_set(strongest) if len(strongest) > 1 else None
+                judged = evaluator.submissions.submit_set(strongest) if len(strongest) > 1 else None
                 return (
                     Outcome(judged.word == "accepted", (judged.selection or {}).get("p_value", 1.0))
                     if judged

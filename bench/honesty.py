@@ -187,7 +187,7 @@ def known_factor(seed: int, size: Size, workspace: Path) -> dict[str, Any]:
         evaluator = bench.evaluator("known", size.budget)
         spend_nine(evaluator, seed)
         answer = evaluator.propose(Proposal(KNOWN, claim_of(KNOWN), "known"))
-        judged = evaluator.submit([answer["id"]])[0]
+        judged = evaluator.submissions.submit([answer["id"]])[0]
         sheet = judged.selection or {}
         return {"t": sheet.get("t") or 0.0, "rank_ic": sheet.get("rank_ic") or 0.0, "verdict": judged.word}
 
@@ -203,12 +203,12 @@ def spend_nine(evaluator: Evaluator, seed: int) -> None:
     """Spend nine trials on formulas drawn from the grammar, whatever they are worth."""
     rng = np.random.default_rng(seed)
     for number in range(500):
-        if evaluator.trials_spent() >= 9:
+        if evaluator.meter.trials_spent() >= 9:
             return
         text = sample(rng, fields=tuple(evaluator.panel.fields), max_size=8).canonical_text
         answer = evaluator.propose(Proposal(text, claim_of(text), f"junk-{number:03d}"))
         if answer["ok"] and (answer["sheet"]["rank_ic"] or 0.0) > 0:
-            evaluator.submit([answer["id"]])
+            evaluator.submissions.submit([answer["id"]])
     raise SystemExit("nine trials could not be spent on 500 random formulas")
 
 

@@ -57,7 +57,7 @@ def fill(evaluator: Evaluator, size: int, seed: int) -> Evaluator:
     """Write so many attempts into the run's record, and return the evaluator as a new process would see it."""
     draw, ledger, run = random.Random(seed), evaluator.ledger, evaluator.run
     evaluator.propose(Proposal(FIRST, claim("r00/h00", "first", "The first."), "first"))
-    sheet = next(iter(evaluator.rows.values())).sheet
+    sheet = next(iter(evaluator.scores.values())).sheet
     for number in range(size):
         name = f"r{number // (5 * EACH) + 1:03d}/h{number // EACH % 5:02d}"
         if number % EACH == 0:

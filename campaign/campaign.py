@@ -279,7 +279,7 @@ class Campaign:
         RunHalted
             The search is paused; `resume` continues it.
         """
-        evaluator.begin()
+        evaluator.library.record_start()
         unheard = self.settings.models.find_unmatched(self.settings.steer)
         _, doubts = select_documents(own.documents, evaluator.windows.search.last_day)
         for message in [*record_first_power(evaluator), *unheard, *doubts]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from ..evaluation import Evaluator
+from ..evaluation import BudgetMeter, Reviews
 from ..search import count_niches, effective_number_of_round
 from .funnel import Best, Counts, Funnel, ModelSpend
 
@@ -44,7 +44,8 @@ class Progress:
 class ProgressMeter:
     """Read a run's progress; `seconds` is a monotonic clock, `worked_s` the time of earlier processes of the run."""
 
-    evaluator: Evaluator
+    meter: BudgetMeter
+    reviews: Reviews
     rounds: int
     seconds: Callable[[], float]
     worked_s: float = 0.0
@@ -55,8 +56,8 @@ class ProgressMeter:
     def __post_init__(self) -> None:
         """Record the start of this process."""
         object.__setattr__(self, "start", self.seconds())
-        object.__setattr__(self, "first", len(self.evaluator.rows))
-        object.__setattr__(self, "funnel", Funnel(self.evaluator.reviews))
+        object.__setattr__(self, "first", len(self.meter.log.scores))
+        object.__setattr__(self, "funnel", Funnel(self.reviews))
 
     def worked(self) -> float:
         """Return the seconds that this and all earlier processes have worked on the run."""
@@ -66,25 +67,25 @@ class ProgressMeter:
         self, phase: str, at_round: int = 0, message: str = "", doing: Mapping[str, str] | None = None
     ) -> Progress:
         """Return the progress now."""
-        evaluator, funnel = self.evaluator, self.funnel.read()
+        log, funnel = self.meter.log, self.funnel.read()
         elapsed = self.seconds() - self.start
         return Progress(
             phase=phase,
             round=at_round,
             rounds=self.rounds,
             counts=funnel.counts,
-            evaluations_budget=evaluator.budget.evaluations,
-            trials=evaluator.trials_spent(),
+            evaluations_budget=self.meter.budget.evaluations,
+            trials=self.meter.trials_spent(),
             spent=funnel.spent,
             best=funnel.best,
             doing=dict(doing or {}),
-            mechanisms=effective_number_of_round(evaluator.ledger, evaluator.run, at_round),
-            niches=count_niches(evaluator.ledger, evaluator.run),
+            mechanisms=effective_number_of_round(log.ledger, log.run, at_round),
+            niches=count_niches(log.ledger, log.run),
             message=message,
             elapsed_s=self.worked_s + elapsed,
             remaining_s=self._extrapolate(elapsed),
         )
 
     def _extrapolate(self, elapsed: float) -> float | None:
-        done = len(self.evaluator.rows) - self.first
-        return elapsed / done * self.evaluator.evaluations_left() if done >= 5 else None
+        done = len(self.meter.log.scores) - self.first
+        return elapsed / done * self.meter.evaluations_left() if done >= 5 else None

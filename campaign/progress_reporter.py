@@ -79,7 +79,8 @@ class ProgressReporter:
     def __post_init__(self) -> None:
         """Continue from the last process' record."""
         before = read_last_progress(self.folder)
-        self._meter = ProgressMeter(self.evaluator, self.rounds, self.seconds, float(before.get("elapsed_s") or 0.0))
+        worked_s = float(before.get("elapsed_s") or 0.0)
+        self._meter = ProgressMeter(self.evaluator.meter, self.reviews, self.rounds, self.seconds, worked_s)
         self._round = int(before.get("round") or 0)
         self._message = ""
         self._told = float("-inf")

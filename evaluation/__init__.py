@@ -14,7 +14,7 @@ if TYPE_CHECKING:
         restore_factor as restore_factor,
         retire_factor as retire_factor,
     )
-    from .budget import Budget as Budget
+    from .budget import Budget as Budget, BudgetMeter as BudgetMeter
     from .checks.stress import stress_on_search as stress_on_search
     from .closing.builder import ResultsBuilder as ResultsBuilder
     from .closing.closing import Closing as Closing, close as close, write_closing as write_closing
@@ -27,13 +27,14 @@ if TYPE_CHECKING:
     from .drafts import find_leaders as find_leaders, find_unexplored as find_unexplored, pick_drafts as pick_drafts
     from .pending_cases import PersonDecision as PersonDecision, ReviewChoice as ReviewChoice, Reviews as Reviews
     from .recall import recall_facts as recall_facts
-    from .service import MAX_SET_MEMBERS as MAX_SET_MEMBERS, Evaluator as Evaluator
+    from .service import Evaluator as Evaluator
+    from .submissions import MAX_SET_MEMBERS as MAX_SET_MEMBERS
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
             "admission": "AdmittedFactor add_accepted add_by_hand restore_factor retire_factor",
-            "budget": "Budget",
+            "budget": "Budget BudgetMeter",
             "checks.stress": "stress_on_search",
             "closing.builder": "ResultsBuilder",
             "closing.closing": "Closing close write_closing",
@@ -42,6 +43,7 @@ else:
             "drafts": "find_leaders find_unexplored pick_drafts",
             "pending_cases": "PersonDecision ReviewChoice Reviews",
             "recall": "recall_facts",
-            "service": "Evaluator MAX_SET_MEMBERS",
+            "service": "Evaluator",
+            "submissions": "MAX_SET_MEMBERS",
         },
     )

@@ -1,17 +1,16 @@
-"""The budget of a search, apart from the cost of its models."""
+"""The budget of a search, apart from the cost of its models, and what a run has spent of it."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ..ledger import Ledger
+from ..evidence import Windows
+from ..evidence.gate import PAID_EVENT
+from .score_log import RunLog
 
-__all__ = ["Budget", "RefusedRuns"]
-
-RAN_EVENT = "ran"
-"""Kind of the events that hold the refusals of code that ran."""
+__all__ = ["Budget", "BudgetMeter"]
 
 
 class Budget(BaseModel):
@@ -32,27 +31,28 @@ class Budget(BaseModel):
     )
 
 
-class RefusedRuns:
-    """Refusals of code that ran, by the key of their attempt: each costs an evaluation, as a score does.
+@dataclass(frozen=True)
+class BudgetMeter:
+    """Counts what a run has spent of its evaluations and trials, and what is left of them."""
 
-    Code can pass data of the panel on in the text of an error, so a refusal is charged too. A repeated attempt returns
-    the recorded refusal and runs nothing.
-    """
+    budget: Budget
+    windows: Windows
+    log: RunLog
 
-    def __init__(self, ledger: Ledger, run: str) -> None:
-        self._ledger, self._run = ledger, run
-        self._refusals = {event.key: event.body for event in ledger.events.of(run, RAN_EVENT)}
+    def evaluations_spent(self) -> int:
+        """Count the scored single factors and the refusals of code that ran; sets are outside the budget."""
+        return self.log.scores.singles + len(self.log.refused_runs)
 
-    def __len__(self) -> int:
-        """Return the number of refusals."""
-        return len(self._refusals)
+    def evaluations_left(self) -> int:
+        """Count the evaluations that the budget still allows."""
+        return max(self.budget.evaluations - self.evaluations_spent(), 0)
 
-    def told(self, key: str) -> dict[str, Any] | None:
-        """Return the refusal of an attempt whose code ran; None if there is none."""
-        return self._refusals.get(key)
+    def trials_left(self) -> int:
+        """Count the trials that the budget still allows."""
+        return max(self.budget.trials - self.trials_spent(), 0)
 
-    def add(self, key: str, answer: dict[str, Any]) -> dict[str, Any]:
-        """Record a refusal, and return it."""
-        self._ledger.events.record(self._run, RAN_EVENT, key, answer)
-        self._refusals[key] = answer
-        return answer
+    def trials_spent(self) -> int:
+        """Count the trials that this run opened, or was charged for after another run was cut short."""
+        ledger, run = self.log.ledger, self.log.run
+        trials = ledger.trials.overlapping(self.windows.key(self.windows.selection))
+        return sum(trial.run == run for trial in trials) + len(ledger.events.of(run, PAID_EVENT))

@@ -56,19 +56,19 @@ def find_unexplored(evaluator: Evaluator, limit: int) -> dict[str, Any]:
 
     See `SurrogateModel.unexplored` and `SurrogateModel.surveying`.
     """
-    foresight = _learn_scores(evaluator)
+    surrogate = _learn_scores(evaluator)
     return {
-        "unexplored": [draft.record() for draft in foresight.unexplored(limit)],
-        "surveying": foresight.surveying,
+        "unexplored": [draft.record() for draft in surrogate.unexplored(limit)],
+        "surveying": surrogate.surveying,
     }
 
 
 def _parse_draft(evaluator: Evaluator, text: str) -> Expression | None:
     try:
         expression = evaluator.read(text)
-        is_new = expression.id not in evaluator.rows
+        is_new = expression.id not in evaluator.scores
         is_allowed = not evaluator.mandate.strange(expression.fields, evaluator.panel.groups)
-        return expression if is_new and is_allowed and evaluator.foresight.may_see(expression) else None
+        return expression if is_new and is_allowed and evaluator.surrogate.may_see(expression) else None
     except FactorError:
         return None
 
@@ -81,16 +81,16 @@ def _negate_formula(expression: Expression) -> str:
 def _learn_scores(evaluator: Evaluator) -> SurrogateModel:
     """Return the surrogate model after it has learnt all scores so far.
 
-    Callers must use the returned model: `Evaluator.foresight` is a cached property, which has no lock from Python 3.12
+    Callers must use the returned model: `Evaluator.surrogate` is a cached property, which has no lock from Python 3.12
     on, so two first calls in two threads may each create one.
     """
-    foresight, lines = evaluator.foresight, evaluator.rows.lines
+    surrogate, lines = evaluator.surrogate, evaluator.scores.lines
     fresh = {}
-    for name in sorted(name for name in tuple(lines) if name not in foresight):
+    for name in sorted(name for name in tuple(lines) if name not in surrogate):
         line = lines[name]
         if line.rank_ic is not None and line.t is not None and not line.hypothesis.startswith(SET_PREFIX):
-            fresh[name] = ScoredFormula(evaluator.read(evaluator.rows[name].text), line.rank_ic, line.t)
+            fresh[name] = ScoredFormula(evaluator.read(evaluator.scores[name].text), line.rank_ic, line.t)
     names = list(fresh)
     for start in range(0, len(names), LEARN_BATCH_FORMULAS):
-        foresight.learn({name: fresh[name] for name in names[start : start + LEARN_BATCH_FORMULAS]})
-    return foresight
+        surrogate.learn({name: fresh[name] for name in names[start : start + LEARN_BATCH_FORMULAS]})
+    return surrogate

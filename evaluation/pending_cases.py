@@ -145,7 +145,7 @@ class Reviews:
         """Return every decision, by factor."""
         return [PersonDecision(event.key, **event.body) for event in self.ledger.events.of(self.run, REVIEW_EVENT)]
 
-    def heard(self) -> list[PersonDecision]:
+    def shown_decisions(self) -> list[PersonDecision]:
         """Return the decisions whose comments were in the prompts of a later round."""
         matches = (ROUND_PATTERN.match(event.key) for event in self.ledger.events.of(self.run, HYPOTHESIS_EVENT))
         last = max((int(match[1]) for match in matches if match), default=0)

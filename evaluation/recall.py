@@ -28,17 +28,17 @@ def recall_facts(evaluator: Evaluator, limit: int, query: str = "") -> dict[str,
     the library. The order is by merit, then id, so that it depends on the records and not on their times.
     """
     words = {row.factor_id: evaluator.reviews.word(row) for row in evaluator.ledger.verdicts.of(evaluator.run)}
-    claims, all_claims = evaluator.claims(), evaluator.tried.told()
-    lines = evaluator.rows.lines
+    claims, all_claims = evaluator.log.proposals.claims(), evaluator.log.proposals.read_hypothesis_claims()
+    lines = evaluator.scores.lines
     ranked = sorted((name for name in lines if name in claims), key=lambda name: (-(lines[name].merit or 0.0), name))
     best = _find_best_by_hypothesis(claims, ranked)
     records = _collect_records(evaluator, all_claims, best, Counter(claims[name].id for name in ranked), words)
     shown = select_reminders(records, query)
     cited = Counter(CITED_ID_PATTERN.findall(" ".join(claim.statement for claim in all_claims.values())))
-    library = evaluator.library()
+    library = evaluator.library.rows()
     return {
         "factors": [_describe_factor(evaluator, name, claims[name], words, cited) for name in ranked[:limit]],
-        "spent": round(1.0 - evaluator.evaluations_left() / max(evaluator.budget.evaluations, 1), 3),
+        "spent": round(1.0 - evaluator.meter.evaluations_left() / max(evaluator.budget.evaluations, 1), 3),
         "leaders": [
             _describe_leader(evaluator, leader, claims, words, cited) for leader in find_leaders(evaluator, MAX_LEADERS)
         ],
@@ -57,7 +57,7 @@ def recall_facts(evaluator: Evaluator, limit: int, query: str = "") -> dict[str,
 def _describe_factor(
     evaluator: Evaluator, name: str, claim: Claim, words: Mapping[str, str], cited: Mapping[str, int]
 ) -> dict[str, Any]:
-    row = evaluator.rows[name]
+    row = evaluator.scores[name]
     sheet = row.sheet
     return {
         "id": name,
@@ -88,9 +88,9 @@ def _describe_leader(
 
 
 def _describe_neighbour(evaluator: Evaluator, name: str) -> dict[str, Any]:
-    row = evaluator.rows[name]
+    row = evaluator.scores[name]
     weak = [weakness["code"] for weakness in row.sheet["weaknesses"]]
-    return {"id": name, "text": evaluator.read(row.text).shown, "t": evaluator.rows.lines[name].t, "weaknesses": weak}
+    return {"id": name, "text": evaluator.read(row.text).shown, "t": evaluator.scores.lines[name].t, "weaknesses": weak}
 
 
 def _find_best_by_hypothesis(claims: Mapping[str, Claim], ranked: Sequence[str]) -> dict[str, str]:
@@ -109,9 +109,9 @@ def _collect_records(
     records = []
     for name, claim in claims.items():
         factor_id = best.get(name)
-        t = evaluator.rows.lines[factor_id].t if factor_id else None
+        t = evaluator.scores.lines[factor_id].t if factor_id else None
         outcome = words.get(factor_id, "scored") if factor_id else "refused"
-        refused: Mapping[str, int] = evaluator.tried.refused.get(name, {})
+        refused: Mapping[str, int] = evaluator.log.proposals.refused.get(name, {})
         records.append(
             HypothesisRecord(name, claim.mechanism, claim.statement, t, outcome, scored.get(name, 0), refused)
         )
@@ -120,7 +120,7 @@ def _collect_records(
 
 def _describe_hypothesis(evaluator: Evaluator, record: HypothesisRecord, best: str | None) -> dict[str, Any]:
     """Return a hypothesis as agents see it: its statement, its best t, and the weaknesses of its best factor."""
-    weak = [weakness["code"] for weakness in evaluator.rows[best].sheet["weaknesses"]] if best else []
+    weak = [weakness["code"] for weakness in evaluator.scores[best].sheet["weaknesses"]] if best else []
     return {
         "id": record.id,
         "mechanism": record.mechanism,
@@ -137,7 +137,7 @@ def _list_refusals(evaluator: Evaluator, shown: Sequence[HypothesisRecord]) -> l
     """Return a refused formula of each shown hypothesis, the newest hypotheses first, at most three per step."""
     refusals, counts = [], Counter[str]()
     for record in reversed(shown):
-        _, text, stage, reason = evaluator.tried.examples.get(record.id, ("", "", "", ""))
+        _, text, stage, reason = evaluator.log.proposals.examples.get(record.id, ("", "", "", ""))
         if stage and counts[stage] < 3:
             counts[stage] += 1
             refusals.append({"hypothesis": record.id, "text": text, "stage": str(stage), "reason": reason})

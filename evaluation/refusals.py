@@ -15,6 +15,7 @@ from ..factors import Expression
 from ..ledger import Stage
 
 if TYPE_CHECKING:
+    from .run_library import RunLibrary
     from .service import Evaluator
 
 __all__ = ["find_refusal", "known_seed", "known_values", "refusal_warnings", "refuse_by_running", "resemblance"]
@@ -35,7 +36,7 @@ def find_refusal(evaluator: Evaluator, expression: Expression, claim: Claim) -> 
     level = "" if expression.code else evaluator.levels.objection(expression)
     if level:
         return "causal", [level]
-    objections = [] if expression.text in evaluator.mandate.seeds else resemblance(evaluator, expression)
+    objections = [] if expression.text in evaluator.mandate.seeds else resemblance(evaluator.library, expression)
     if objections:
         return "originality", objections
     mismatches = find_word_mismatches(expression, claim, evaluator.settings)
@@ -50,28 +51,28 @@ def refuse_by_running(evaluator: Evaluator, expression: Expression) -> None:
     PythonRefused
         At the stage ``causal`` or ``python``.
     """
-    evaluator.searched.screen(expression)
+    evaluator.factors.search_engine.screen(expression)
     if expression.code and (level := evaluator.levels.objection(expression)):
         raise PythonRefused(level, stage="causal")
 
 
-def resemblance(evaluator: Evaluator, expression: Expression) -> list[str]:
+def resemblance(library: RunLibrary, expression: Expression) -> list[str]:
     """Return a sentence that names the known factor which a formula nearly copies; empty if there is none."""
-    nearest = find_nearest(expression, evaluator.known())
-    if not nearest or nearest[0].ratio <= evaluator.settings.max_similarity:
+    nearest = find_nearest(expression, library.catalogue())
+    if not nearest or nearest[0].ratio <= library.settings.max_similarity:
         return []
     return [f"nearly {nearest[0].known.name} ({nearest[0].known.where}): shares {nearest[0].shared}"]
 
 
 def known_seed(evaluator: Evaluator, expression: Expression) -> list[dict[str, Any]]:
     """Return the weakness "known" of a person's own formula that is not new: it may only be a parent."""
-    sentences = resemblance(evaluator, expression) if expression.text in evaluator.mandate.seeds else []
+    sentences = resemblance(evaluator.library, expression) if expression.text in evaluator.mandate.seeds else []
     return [{"code": "known", "message": sentence, "value": None} for sentence in sentences]
 
 
-def known_values(evaluator: Evaluator, values: NDArray[np.float32]) -> list[dict[str, Any]]:
+def known_values(library: RunLibrary, values: NDArray[np.float32]) -> list[dict[str, Any]]:
     """Return the weakness "known" of values `[T, N]` that rank the names as a published factor does."""
-    twin = evaluator.published_values.beyond(values, evaluator.settings.max_redundancy)
+    twin = library.published_values.beyond(values, library.settings.max_redundancy)
     if twin is None:
         return []
     return [{"code": "known", "message": describe_twin(twin), "value": round_significant(twin.rank_correlation)}]
@@ -81,4 +82,5 @@ def refusal_warnings(evaluator: Evaluator, expression: Expression) -> list[dict[
     """Return the warnings on a formula that is only scored, for which a campaign would refuse it."""
     level = evaluator.levels.objection(expression)
     warnings = [{"code": "adjusted_level", "message": level}] if level else []
-    return warnings + [{"code": "not_new", "message": sentence} for sentence in resemblance(evaluator, expression)]
+    sentences = resemblance(evaluator.library, expression)
+    return warnings + [{"code": "not_new", "message": sentence} for sentence in sentences]

@@ -1,17 +1,22 @@
-"""Scores and proposals of a run: a line of each in memory, the full records in the ledger, to save memory."""
+"""What a run recorded: scores, proposals, refused code; a line of each in memory, the full records in the ledger."""
 
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from threading import Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..evidence import SET_PREFIX, Claim
 from ..factors.describe import natural_sort_key
 from ..ledger import Attempt, Evaluation, Ledger, Stage
 
-__all__ = ["ProposalLog", "ScoreLine", "Scores"]
+__all__ = ["ProposalLog", "RefusedRuns", "RunLog", "ScoreLine", "Scores"]
+
+RAN_EVENT = "ran"
+"""Kind of the events that hold the refusals of code that ran."""
 
 MAX_SHEETS_KEPT = 256
 """Full evaluations cached in memory: those that were read last."""
@@ -150,7 +155,7 @@ class ProposalLog:
         """Return the claim of every scored factor."""
         return {name: self._read_claim(hypothesis) for name, (_, hypothesis) in self.refresh()._first.items()}
 
-    def told(self) -> dict[str, Claim]:
+    def read_hypothesis_claims(self) -> dict[str, Claim]:
         """Return the claim of every hypothesis with a proposal, by id."""
         return {name: self._read_claim(name) for name in sorted(self.refresh().hypotheses)}
 
@@ -160,6 +165,55 @@ class ProposalLog:
             assert event is not None, "a claim is recorded before its attempts"
             self._claims[hypothesis] = Claim.from_record(event.body)
         return self._claims[hypothesis]
+
+
+class RefusedRuns:
+    """Refusals of code that ran, by the key of their attempt: each costs an evaluation, as a score does.
+
+    Code can pass data of the panel on in the text of an error, so a refusal is charged too. A repeated attempt returns
+    the recorded refusal and runs nothing.
+    """
+
+    def __init__(self, ledger: Ledger, run: str) -> None:
+        self._ledger, self._run = ledger, run
+        self._refusals = {event.key: event.body for event in ledger.events.of(run, RAN_EVENT)}
+
+    def __len__(self) -> int:
+        """Return the number of refusals."""
+        return len(self._refusals)
+
+    def find_refusal(self, key: str) -> dict[str, Any] | None:
+        """Return the refusal of an attempt whose code ran; None if there is none."""
+        return self._refusals.get(key)
+
+    def add(self, key: str, answer: dict[str, Any]) -> dict[str, Any]:
+        """Record a refusal, and return it."""
+        self._ledger.events.record(self._run, RAN_EVENT, key, answer)
+        self._refusals[key] = answer
+        return answer
+
+
+@dataclass(frozen=True)
+class RunLog:
+    """What a run recorded, read once and then kept up with: scores, proposals, refusals of code that ran."""
+
+    ledger: Ledger
+    run: str
+
+    @cached_property
+    def scores(self) -> Scores:
+        """Return the run's evaluations by factor id."""
+        return Scores(self.ledger, self.run)
+
+    @cached_property
+    def proposals(self) -> ProposalLog:
+        """Return the proposals of the run."""
+        return ProposalLog(self.ledger, self.run)
+
+    @cached_property
+    def refused_runs(self) -> RefusedRuns:
+        """Return the refusals of code that ran."""
+        return RefusedRuns(self.ledger, self.run)
 
 
 def _sort_key(row: tuple[str, ...]) -> tuple[object, ...]:

@@ -129,6 +129,6 @@ def _submit_to_gate(evaluator: Evaluator, text: str, sheet: dict[str, Any]) -> d
             code="gate_refused",
             exit_code=1,
         )
-    verdict = evaluator.submit([answer["id"]])[0]
+    verdict = evaluator.submissions.submit([answer["id"]])[0]
     reasons = [reason.record() for reason in verdict.reasons]
     return {"verdict": verdict.word, "trial": verdict.trial, "reasons": reasons, "selection": verdict.selection}

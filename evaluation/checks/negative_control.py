@@ -35,8 +35,8 @@ class NullRun:
     def of(cls, seed: int, evaluator: Evaluator) -> NullRun:
         """Read the outcome of a campaign from its ledger."""
         words = [row.verdict for row in evaluator.ledger.verdicts.of(evaluator.run)]
-        spent = evaluator.trials_spent()
-        return cls(seed, evaluator.evaluations_spent(), spent, words.count("accepted"), evaluator.settings.level)
+        spent = evaluator.meter.trials_spent()
+        return cls(seed, evaluator.meter.evaluations_spent(), spent, words.count("accepted"), evaluator.settings.level)
 
     @property
     def chance(self) -> float:
@@ -140,12 +140,12 @@ def top_up(evaluator: Evaluator, seed: int) -> None:
     formulas are drawn from the grammar by `seed`, as many as the budget of evaluations allows.
     """
     judged = {row.factor_id for row in evaluator.ledger.verdicts.of(evaluator.run)}
-    claims = evaluator.claims()
-    for row in sorted(evaluator.rows.values(), key=lambda row: (-(row.sheet["merit"] or 0.0), row.factor_id)):
-        if evaluator.trials_left() <= 0:
+    claims = evaluator.log.proposals.claims()
+    for row in sorted(evaluator.scores.values(), key=lambda row: (-(row.sheet["merit"] or 0.0), row.factor_id)):
+        if evaluator.meter.trials_left() <= 0:
             return
         if row.factor_id in claims and row.factor_id not in judged:
-            evaluator.submit([row.factor_id])
+            evaluator.submissions.submit([row.factor_id])
     _submit_random(evaluator, seed)
 
 
@@ -153,11 +153,11 @@ def _submit_random(evaluator: Evaluator, seed: int) -> None:
     """Submit random formulas with the claimed sign on search; a resumed control draws the same ones again."""
     rng, fields = np.random.default_rng(seed), tuple(evaluator.panel.fields)
     for number in range(MAX_RANDOM_FORMULAS):
-        if evaluator.trials_left() <= 0 or evaluator.evaluations_left() <= 0:
+        if evaluator.meter.trials_left() <= 0 or evaluator.meter.evaluations_left() <= 0:
             return
         text = sample(rng, fields=fields, max_size=8).canonical_text
         reads = tuple(sorted(parse(text, fields=fields).fields))
         claim = Claim(f"control-{number:03d}", "control", "a random formula", 1, evaluator.settings.horizon_days, reads)
         answer = evaluator.propose(Proposal(text, claim, claim.id))
         if answer["ok"] and (answer["sheet"]["rank_ic"] or 0.0) > 0:
-            evaluator.submit([answer["id"]])
+            evaluator.submissions.submit([answer["id"]])

@@ -62,7 +62,8 @@ def record_first_power(evaluator: Evaluator) -> list[str]:
     if not (events := evaluator.ledger.events.of(evaluator.run, POWER_EVENT)):
         null = find_null(settings.test, settings.horizon_days, windows.selection.days)
         scatter = published_scatter(evaluator, FAIR_SAMPLE).typical
-        first = prospect(null, len(looks) + elsewhere, evaluator.gate.count_discoveries(), settings.level, scatter)
+        discoveries = evaluator.submissions.gate.count_discoveries()
+        first = prospect(null, len(looks) + elsewhere, discoveries, settings.level, scatter)
         evaluator.ledger.events.record(evaluator.run, POWER_EVENT, "start", first.record())
         events = evaluator.ledger.events.of(evaluator.run, POWER_EVENT)
     warning = few_labels(windows.selection.days, settings.horizon_days)
@@ -77,7 +78,7 @@ def read_first_power(evaluator: Evaluator) -> dict[str, Any] | None:
 
 def _measure_scatter(evaluator: Evaluator) -> Scatter:
     """Return the scatter of scored factors: from all metrics where labels are tested, else measured on a sample."""
-    names, rows = sorted(evaluator.rows), evaluator.rows
+    names, rows = sorted(evaluator.scores), evaluator.scores
     if evaluator.settings.test == "labels":
         sheets = [sheet for sheet in (rows[name].sheet for name in names) if sheet["t"] and sheet["rank_ic"]]
         return Scatter([abs(sheet["rank_ic"] / sheet["t"]) * float(sheet["days"]) ** 0.5 for sheet in sheets])

@@ -45,7 +45,7 @@ def _compare_with_panel(archive: RunArchive, evaluator: Evaluator, row: VerdictR
     case = replace(archive.case(name), values=evaluator.values(expression))
     search_sheet = scorer.examine(case.values, windows.search).record()
     yield from _compare_metrics("panel: search", {key: recorded_sheet.get(key) for key in search_sheet}, search_sheet)
-    support = evaluator.gate.support(case)
+    support = evaluator.submissions.gate.support(case)
     recorded = next((reason for reason in row.reasons if reason["step"] == "support"), {})
     yield from find_differences(recorded.get("numbers"), dict(support.numbers), "panel: support")
     if trial is None or trial.outcome is None:
@@ -57,7 +57,9 @@ def _compare_with_panel(archive: RunArchive, evaluator: Evaluator, row: VerdictR
     evidence, _ = read_trial_evidence(archive, trial, [])
     values = evaluator.values(expression, windows.selection)
     if evidence is not None and evidence.asked.get(SUCCEEDS):
-        residual = evaluator.gate.succession.beyond(values, str(evidence.asked[SUCCEEDS]), windows.selection)
+        residual = evaluator.submissions.gate.succession.beyond(
+            values, str(evidence.asked[SUCCEEDS]), windows.selection
+        )
         values = values if residual is None else residual
     sheet = scorer.score(values, windows.selection, int(trial.outcome["sign"]))
     yield from _compare_metrics("panel: selection", trial.outcome["selection"], sheet.record())
@@ -66,7 +68,7 @@ def _compare_with_panel(archive: RunArchive, evaluator: Evaluator, row: VerdictR
         yield from find_series_difference("panel: daily RankIC", evidence.rank_ic, sheet.daily)
         yield from _compare_holding(evidence, scorer.held(values, windows.selection))
         yield from find_series_difference("panel: daily return after costs", evidence.net, sheet.net_daily)
-        yield from find_differences(evidence.asked["data"], evaluator.gate.data, "panel: data")
+        yield from find_differences(evidence.asked["data"], evaluator.submissions.gate.data, "panel: data")
 
 
 def _compare_ties(archive: RunArchive, evaluator: Evaluator, trial: Trial) -> Iterator[RecordDifference]:
@@ -75,7 +77,7 @@ def _compare_ties(archive: RunArchive, evaluator: Evaluator, trial: Trial) -> It
     if "ties" in outcome:
         named = {*outcome["discoveries"], *(tie[name] for tie in outcome["ties"] for name in ("later", "earlier"))}
         trials = [other for other in archive.trials if other.id in named | {trial.id}]
-        families = replace(evaluator.gate.families, ledger=archive.ledger)
+        families = replace(evaluator.submissions.gate.families, ledger=archive.ledger)
         recomputed = [tie.record() for tie in families.ties(trials)]
         yield from find_differences(outcome["ties"], recomputed, "panel: ties")
 

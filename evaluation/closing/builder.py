@@ -52,7 +52,8 @@ class ResultsBuilder:
         run, ledger = self.evaluator.run, self.evaluator.ledger
         sets = {event.key for event in ledger.events.of(run, "set")}
         bodies = {event.key: event.body for event in ledger.events.of(run, "claim")}
-        return {**{name: Claim.from_record(bodies[f"set-{name}"]) for name in sets}, **self.evaluator.claims()}
+        claims_of_sets = {name: Claim.from_record(bodies[f"set-{name}"]) for name in sets}
+        return {**claims_of_sets, **self.evaluator.log.proposals.claims()}
 
     @cached_property
     def members(self) -> Mapping[str, Sequence[str]]:
@@ -93,8 +94,8 @@ class ResultsBuilder:
             "leaders": [leader.record() for leader in find_leaders(evaluator, MAX_LEADERS)],
             "diversity": summarise_variety(evaluator.ledger, evaluator.run),
             "operators": read_operator_table(evaluator.ledger, evaluator.run),
-            "evaluations": evaluator.evaluations_spent(),
-            "trials": evaluator.trials_spent(),
+            "evaluations": evaluator.meter.evaluations_spent(),
+            "trials": evaluator.meter.trials_spent(),
             "prior_trials": len(stream.trials) - len(own_trials) + stream.declared,
             "looks_reused": len(decisive - {trial.number for trial in own_trials}),
             "hypotheses": len({claim.id for claim in self.claims.values() if claim.mechanism != "set"}),
@@ -146,7 +147,7 @@ class ResultsBuilder:
     def entries(self) -> dict[str, list[dict[str, Any]]]:
         """Return accepted, watched and rejected factors, each sorted by id."""
         entries: dict[str, list[dict[str, Any]]] = {verdict: [] for verdict in VERDICT_WORDS}
-        for name in sorted({*self.evaluator.rows, *self.verdicts}):
+        for name in sorted({*self.evaluator.scores, *self.verdicts}):
             if name in self.claims:
                 row = self.verdicts.get(name)
                 entries[self._find_verdict_word(row)].append(self._build_entry(name, row))
@@ -160,7 +161,7 @@ class ResultsBuilder:
     def _build_entry(
         self, name: str, row: VerdictRow | None, *, selection: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        evaluation = self.evaluator.rows[name]
+        evaluation = self.evaluator.scores[name]
         expression = self.evaluator.read(evaluation.text)
         search = {key: value for key, value in evaluation.sheet.items() if key != "fields"}
         word = "awaiting" if selection else self._find_verdict_word(row)
@@ -183,7 +184,7 @@ class ResultsBuilder:
         }
 
     def _collect_alignment(self, name: str, expression: Expression) -> AlignmentNotes:
-        claim, search = self.claims[name], self.evaluator.rows[name].sheet
+        claim, search = self.claims[name], self.evaluator.scores[name].sheet
         doubts = [] if name in self.members else list_doubts(expression, claim, search)
         messages = tuple(str(doubt["message"]) for doubt in doubts)
         return AlignmentNotes(doubts=messages, opinions=tuple(self.opinions.get(claim.id, ())))
@@ -208,13 +209,13 @@ class ResultsBuilder:
         return {**figures, "deflated_sharpe": {**figures["deflated_sharpe"], "by_clusters": by_clusters}}
 
     def _measure_library_correlation(self, name: str) -> float | None:
-        values = self.evaluator.values(self.evaluator.read(self.evaluator.rows[name].text))
-        overlap = self.evaluator.library_values.closest(values, but=name)
+        values = self.evaluator.values(self.evaluator.read(self.evaluator.scores[name].text))
+        overlap = self.evaluator.library.values.closest(values, but=name)
         return round_significant(overlap.rank_correlation) if overlap else None
 
     def _measure_profile(self, name: str) -> dict[str, Any]:
         """Return regimes, exposures and capacity on search, as `factor score` shows them."""
-        return self._profiler.profile(self.evaluator.values(self.evaluator.read(self.evaluator.rows[name].text)))
+        return self._profiler.profile(self.evaluator.values(self.evaluator.read(self.evaluator.scores[name].text)))
 
     @cached_property
     def _profiler(self) -> Profiler:
@@ -222,8 +223,8 @@ class ResultsBuilder:
 
     def _measure_incremental(self, name: str) -> dict[str, Any] | None:
         """Return what a factor that had a trial adds to the rest of the library, on search days."""
-        values = self.evaluator.values(self.evaluator.read(self.evaluator.rows[name].text))
-        addition = self.evaluator.beside.addition(values, but=name)
+        values = self.evaluator.values(self.evaluator.read(self.evaluator.scores[name].text))
+        addition = self.evaluator.library.added_value.addition(values, but=name)
         return addition.record() if addition else None
 
     def attempts(self) -> AttemptCounts:
@@ -238,13 +239,13 @@ class ResultsBuilder:
 
     def power(self) -> dict[str, Any]:
         """Return the power of the next trial on this selection window."""
-        discoveries = self.evaluator.gate.count_discoveries()
+        discoveries = self.evaluator.submissions.gate.count_discoveries()
         return next_power(self.evaluator, len(self.stream.trials) + self.stream.declared, discoveries)
 
     def case(self, name: str) -> dict[str, Any]:
         """Return the data for a person who has to approve a factor, as JSON; `ReviewCase` has its types."""
         row, evaluator = self.verdicts[name], self.evaluator
-        expression = evaluator.read(evaluator.rows[name].text)
+        expression = evaluator.read(evaluator.scores[name].text)
         values = evaluator.values(expression, evaluator.windows.selection)
         return {
             **self._build_entry(name, row, selection=row.metrics["selection"]),
@@ -252,7 +253,7 @@ class ResultsBuilder:
             "curve": self._measure_curves(values).record(),
             "boundary": str(evaluator.panel.dates[evaluator.windows.selection.start]),
             "nearest": [near.record() for near in self._find_nearest(name, expression)],
-            "texts": {part: evaluator.read(evaluator.rows[part].text).shown for part in self.members.get(name, ())},
+            "texts": {part: evaluator.read(evaluator.scores[part].text).shown for part in self.members.get(name, ())},
             "data": self._summarise_data().record(),
             "costs": evaluator.settings.costs.model_dump(mode="json"),
             "warnings": [note.record() for note in self.warnings()],
@@ -260,7 +261,7 @@ class ResultsBuilder:
 
     def _find_nearest(self, name: str, expression: Expression) -> list[NearFactor]:
         """Return the known formulas that share most with a factor, without itself."""
-        shared = find_nearest(expression, self.evaluator.known(), MAX_NEAREST_SHOWN + 1)
+        shared = find_nearest(expression, self.evaluator.library.catalogue(), MAX_NEAREST_SHOWN + 1)
         others = [overlap for overlap in shared if overlap.known.name != name][:MAX_NEAREST_SHOWN]
         return [
             NearFactor(
@@ -276,7 +277,7 @@ class ResultsBuilder:
         """Return the daily RankIC of each accepted or watched factor on search and selection days, as JSON by id."""
         evaluator, curves = self.evaluator, {}
         for name in sorted(name for name, row in self.verdicts.items() if row.verdict != "rejected"):
-            values = evaluator.values(evaluator.read(evaluator.rows[name].text), evaluator.windows.selection)
+            values = evaluator.values(evaluator.read(evaluator.scores[name].text), evaluator.windows.selection)
             curves[name] = self._measure_curves(values).record()
         return curves
 
@@ -303,7 +304,7 @@ class ResultsBuilder:
             notes.append(Note(code="windows", message=message))
         if warning_text := few_labels(evaluator.windows.selection.days, evaluator.settings.horizon_days):
             notes.append(Note(code="few_labels", message=warning_text))
-        if comments := evaluator.reviews.heard():
+        if comments := evaluator.reviews.shown_decisions():
             message = (
                 f"{len(comments)} comments of a person who could see selection figures reached the agents: "
                 "later trials are not blind"
@@ -311,7 +312,7 @@ class ResultsBuilder:
             notes.append(Note(code="reviewed", message=message))
         stamps = Counter(
             warning["message"]
-            for row in evaluator.rows.values()
+            for row in evaluator.scores.values()
             for warning in row.sheet["warnings"]
             if warning["code"] == UNCONTAINED_CODE
         )

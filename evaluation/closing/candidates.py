@@ -119,7 +119,7 @@ def gather_candidates(
     evaluator: Evaluator, claims: Mapping[str, Claim], members: Mapping[str, Sequence[str]]
 ) -> CandidateSet:
     """Score the campaign's single factors on search, at most 100 of them, in their claimed direction."""
-    names = [name for name in sorted(evaluator.rows) if name in claims and name not in members]
+    names = [name for name in sorted(evaluator.scores) if name in claims and name not in members]
     columns = [_score_candidate(evaluator, name, claims[name].direction) for name in names[:MAX_CANDIDATES]]
     varying = [(net, ic) for net, ic in columns if np.nanstd(np.append(net, 0.0)) > 0]
     days = evaluator.windows.search.days
@@ -134,6 +134,6 @@ def _split_pairs(pairs: list[tuple[NDArray[np.float64], NDArray[np.float64]]]) -
 def _score_candidate(
     evaluator: Evaluator, name: str, direction: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    values = evaluator.values(evaluator.read(evaluator.rows[name].text))
+    values = evaluator.values(evaluator.read(evaluator.scores[name].text))
     sheet = evaluator.scorer.score(values, evaluator.windows.search, direction)
     return sheet.net_daily, direction * sheet.daily

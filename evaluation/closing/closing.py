@@ -58,7 +58,7 @@ class Closing:
 
 def _make_part(evaluator: Evaluator, name: str) -> CombinationPart:
     """Return an accepted factor as a part of the combination, in the direction of its RankIC on search days."""
-    row = evaluator.rows[name]
+    row = evaluator.scores[name]
     values = evaluator.values(evaluator.read(row.text), evaluator.windows.sealed)
     return CombinationPart(name, -1 if (row.sheet["rank_ic"] or 0.0) < 0 else 1, values)
 
@@ -85,7 +85,7 @@ def close(evaluator: Evaluator, accepted: Sequence[str], open_sealed: bool) -> C
     window = evaluator.windows.sealed if sealed else evaluator.windows.selection
     book, curve = _backtest_book(evaluator, score, window)
     search = evaluator.scorer.score(score, evaluator.windows.search, 1)
-    stress = stress_on_search(evaluator, [evaluator.read(evaluator.rows[name].text) for name in sorted(accepted)])
+    stress = stress_on_search(evaluator, [evaluator.read(evaluator.scores[name].text) for name in sorted(accepted)])
     return Closing(parts, score, sealed, book, curve, search, stress, combination, combining.compare())
 
 

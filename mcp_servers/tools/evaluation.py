@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ...evaluation import (
     MAX_SET_MEMBERS,
+    BudgetMeter,
     Evaluator,
     find_leaders,
     find_unexplored,
@@ -115,14 +116,14 @@ def _add_scores(server: ToolServer, served: ServedCaller) -> None:
         Answers with a verdict and reasons for each, and with no number of a later window.
         """
         if as_set:
-            return {"key": key, "verdicts": [served.evaluator.submit_set(_check_members(ids)).for_agents()]}
-        return {"key": key, "verdicts": [verdict.for_agents() for verdict in served.evaluator.submit(ids)]}
+            return {"key": key, "verdicts": [served.evaluator.submissions.submit_set(_check_members(ids)).for_agents()]}
+        return {"key": key, "verdicts": [verdict.for_agents() for verdict in served.evaluator.submissions.submit(ids)]}
 
     @server.tool(annotations=READ_HINTS)
     @json_tool
     def get_budget() -> dict[str, Any]:
         """Return how many evaluations and trials are left in this campaign."""
-        return _count_budget_left(served.evaluator)
+        return _count_budget_left(served.evaluator.meter)
 
 
 def _require_read_scope(entry: CallerEntry, text: str) -> None:
@@ -137,8 +138,8 @@ def _require_read_scope(entry: CallerEntry, text: str) -> None:
         raise missing
 
 
-def _count_budget_left(evaluator: Evaluator) -> dict[str, int]:
-    return {"evaluations_left": evaluator.evaluations_left(), "trials_left": evaluator.trials_left()}
+def _count_budget_left(meter: BudgetMeter) -> dict[str, int]:
+    return {"evaluations_left": meter.evaluations_left(), "trials_left": meter.trials_left()}
 
 
 def _check_members(ids: list[str]) -> list[str]:
@@ -195,7 +196,7 @@ def _add_forecasts(server: ToolServer, served: ServedCaller) -> None:
 def _add_jobs(server: ToolServer, served: ServedCaller) -> None:
     def scored(name: str) -> Expression:
         """Return the expression of a factor that this run scored; any other id is refused."""
-        row = served.evaluator.rows.get(name)
+        row = served.evaluator.scores.get(name)
         if row is None:
             raise McpServerError(
                 "This run scored no factor with this id.", field="id", got=name,
@@ -253,5 +254,6 @@ def _add_resources(server: ToolServer, served: ServedCaller) -> None:
         verdicts = {row.factor_id: evaluator.reviews.word(row) for row in evaluator.ledger.verdicts.of(evaluator.run)}
         shared = {name: facts[name] for name in ("factors", "leaders", "hypotheses", "mechanisms")}
         return json.dumps(
-            {"run": evaluator.run, **_count_budget_left(evaluator), "verdicts": verdicts, **shared}, ensure_ascii=False
+            {"run": evaluator.run, **_count_budget_left(evaluator.meter), "verdicts": verdicts, **shared},
+            ensure_ascii=False,
         )

@@ -97,7 +97,7 @@ def _add_known(server: ToolServer, served: ServedCaller, holdings: KnownFactors)
     ) -> dict[str, Any]:
         """Return the known formulas (library and published) that share the largest subtree with this one."""
         evaluator = served.evaluator
-        matches = find_nearest(evaluator.read(text), evaluator.known(), top)
+        matches = find_nearest(evaluator.read(text), evaluator.library.catalogue(), top)
         rows = [
             {
                 "name": match.known.name,

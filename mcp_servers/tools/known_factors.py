@@ -36,7 +36,7 @@ class KnownFactors:
 
     def library(self) -> list[LibraryRow]:
         """Return the library as this run sees it, by id, without factors of fields that the caller may not read."""
-        return self.served.evaluator.library()
+        return self.served.evaluator.library.rows()
 
     def search(self, query: str) -> list[dict[str, Any]]:
         """Return the library factors and drafts whose id, formula, name or hypothesis contains every word."""
@@ -55,8 +55,8 @@ class KnownFactors:
             If the caller knows no such factor.
         """
         evaluator = self.served.evaluator
-        if name in evaluator.rows.lines:
-            return {"where": "scored in this run", **evaluator.facts(evaluator.rows[name])}
+        if name in evaluator.scores.lines:
+            return {"where": "scored in this run", **evaluator.facts(evaluator.scores[name])}
         if entry := next((row for row in self.library() if row.factor_id == name), None):
             sheet = {key: entry.sheet[key] for key in SHEET_KEYS_SHOWN if key in entry.sheet}
             return {**_describe_library_row(entry), **self._explain_text(entry.text), "sheet": sheet}
@@ -71,7 +71,7 @@ class KnownFactors:
     def ids(self) -> Sequence[str]:
         """Return all ids that `get` accepts, those of this run first."""
         rest = [row.factor_id for row in self.library()] + [draft["id"] for draft in self.drafts.all()]
-        return list(dict.fromkeys([*self.served.evaluator.rows.lines, *rest]))
+        return list(dict.fromkeys([*self.served.evaluator.scores.lines, *rest]))
 
     def _explain_text(self, text: str) -> Mapping[str, Any]:
         return {"explained": explain(self.served.evaluator.read(text))}

@@ -10,7 +10,7 @@ import pytest
 
 from alphaloom.desk.cli.main import run_command
 from alphaloom.evaluation.checks.negative_control import ControlTally, NullRun
-from alphaloom.evaluation.service import Evaluator
+from alphaloom.evaluation.submissions import Submissions
 
 Capture = pytest.CaptureFixture[str]
 TINY = ["--seeds", "2", "--days", "450", "--names", "40", "--evaluations", "40"]
@@ -26,15 +26,15 @@ def control(capsys: Capture, workspace: Path, *more: str) -> tuple[int, dict[str
 def test_a_control_goes_on_where_it_was_stopped(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    submit, calls = Evaluator.submit, []
+    submit, calls = Submissions.submit, []
 
-    def stopped(self: Evaluator, ids: Any) -> Any:
+    def stopped(self: Submissions, ids: Any) -> Any:
         calls.append(ids)
         if len(calls) == 2:
             raise KeyboardInterrupt
         return submit(self, ids)
 
-    monkeypatch.setattr(Evaluator, "submit", stopped)
+    monkeypatch.setattr(Submissions, "submit", stopped)
     code, told, err = control(capsys, tmp_path)
     assert (code, told) == (130, {})
     assert "the same command goes on" in err

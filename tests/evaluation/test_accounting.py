@@ -46,7 +46,7 @@ evaluator = bench.evaluator("killed", Budget(evaluations=9, trials=3))
 text = sys.argv[4]
 direction = -1 if evaluator.score(text)["rank_ic"] < 0 else 1
 claim = Claim("h", "control", "of the tests", direction, 5, tuple(sorted(evaluator.read(text).fields)))
-evaluator.submit([evaluator.propose(Proposal(text, claim, "k"))["id"]])
+evaluator.submissions.submit([evaluator.propose(Proposal(text, claim, "k"))["id"]])
 """
 
 
@@ -65,10 +65,10 @@ def test_kill_9_between_the_trial_and_the_look_hides_nothing(tmp_path: Path) -> 
         assert second.trial == 2
         assert (second.selection or {})["level"] == pytest.approx(lond_level(2, 0), rel=1e-5)
         resumed = Lab.open(ledger, "killed", market(), SMALL)
-        verdict = resumed.evaluator.submit([hidden.subject])[0]
+        verdict = resumed.evaluator.submissions.submit([hidden.subject])[0]
         assert (verdict.trial, verdict.factor_id) == (1, hidden.subject)
         assert [trial.number for trial in ledger.trials.all()] == [1, 2]
-        assert resumed.evaluator.trials_spent() == 1
+        assert resumed.evaluator.meter.trials_spent() == 1
         assert all(trial.outcome is not None for trial in ledger.trials.all())
 
 

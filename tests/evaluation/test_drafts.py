@@ -29,7 +29,7 @@ def test_forecasts_that_another_thread_made_meanwhile_are_not_asked(
 
     def overtaken(self: SurrogateModel, scored: Mapping[str, ScoredFormula]) -> None:
         learn(self, scored)
-        vars(evaluator)["foresight"] = SurrogateModel.of(
+        vars(evaluator)["surrogate"] = SurrogateModel.of(
             evaluator.panel, evaluator.windows.search, tuple(evaluator.panel.fields)
         )
 
@@ -39,7 +39,7 @@ def test_forecasts_that_another_thread_made_meanwhile_are_not_asked(
 
 def test_what_promises_the_opposite_direction_is_turned_round(lab: Callable[..., Lab]) -> None:
     desk = lab()
-    up = 1 if desk.evaluator.rows[desk.scored(SCORED)].sheet["rank_ic"] > 0 else -1
+    up = 1 if desk.evaluator.scores[desk.scored(SCORED)].sheet["rank_ic"] > 0 else -1
     drafts = ["-(ts_kurt(volume, 18) * ts_skew(returns, 30))", "ts_kurt(volume, 16) * ts_skew(returns, 33)"]
     against = replace(claim_of(SCORED), direction=-up)
     assert pick_drafts(desk.evaluator, drafts[1:], against, 1, either=True)["turned"] == [

@@ -24,14 +24,14 @@ def search(run: Lab, seed: int) -> list[Verdict]:
     """Score random formulas, each with a hypothesis that it keeps, and submit the best until no trial is left."""
     rng = np.random.default_rng(seed)
     fields = tuple(run.evaluator.panel.fields)
-    while run.evaluator.evaluations_spent() < EVALUATIONS:
+    while run.evaluator.meter.evaluations_spent() < EVALUATIONS:
         text = sample(rng, fields=fields, max_size=8).canonical_text
         run.evaluator.propose(Proposal(text, claim_of(text), f"{len(run.ledger.attempts.of('run')):03d}"))
-    ranked = sorted(run.evaluator.rows.values(), key=lambda row: -(row.sheet["merit"] or 0.0))
+    ranked = sorted(run.evaluator.scores.values(), key=lambda row: -(row.sheet["merit"] or 0.0))
     verdicts: list[Verdict] = []
     for row in ranked:
-        if run.evaluator.trials_left():
-            verdicts += run.evaluator.submit([row.factor_id])
+        if run.evaluator.meter.trials_left():
+            verdicts += run.evaluator.submissions.submit([row.factor_id])
     return verdicts
 
 
@@ -54,12 +54,12 @@ def test_a_top_up_spends_every_trial_and_judges_nothing_twice(lab: Callable[...,
     run = lab(panel=market(3, nothing=True))
     judged = run.judged("ts_kurt(high / low, 25)").factor_id
     rng = np.random.default_rng(3)
-    while run.evaluator.evaluations_spent() < EVALUATIONS:
+    while run.evaluator.meter.evaluations_spent() < EVALUATIONS:
         text = sample(rng, fields=tuple(run.evaluator.panel.fields), max_size=8).canonical_text
         run.evaluator.propose(Proposal(text, claim_of(text), f"{len(run.ledger.attempts.of('run')):03d}"))
     top_up(run.evaluator, 3)
     found = NullRun.of(3, run.evaluator)
-    assert (found.trials, found.accepted, run.evaluator.trials_left()) == (TRIALS, 0, 0)
+    assert (found.trials, found.accepted, run.evaluator.meter.trials_left()) == (TRIALS, 0, 0)
     assert judged in {row.factor_id for row in run.ledger.verdicts.of("run")}
     top_up(run.evaluator, 3)
     assert NullRun.of(3, run.evaluator) == found

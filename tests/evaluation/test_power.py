@@ -58,7 +58,7 @@ def test_a_campaign_says_the_same_after_as_many_trials(lab: Make) -> None:
     run = lab()
     verdict = run.judged("ts_kurt(high / low, 25)")
     evaluator = run.evaluator
-    values = evaluator.values(evaluator.read(evaluator.rows[verdict.factor_id].text))
+    values = evaluator.values(evaluator.read(evaluator.scores[verdict.factor_id].text))
     scatter = Scatter([evaluator.scorer.proof(values, evaluator.windows.search).deviation])
     assert ResultsBuilder(evaluator).power() == outlook(evaluator, scatter, (1,))[0].record() | {"test": "labels"}
 
@@ -112,7 +112,7 @@ def test_the_days_that_are_tested_end_inside_the_window() -> None:
 def test_what_could_be_proven_is_stated_before_anything_is_scored(lab: Make) -> None:
     run = lab().evaluator
     sentence, few = record_first_power(run)
-    assert run.evaluations_spent() == 0
+    assert run.meter.evaluations_spent() == 0
     assert "the next look at these" in sentence
     assert "has 126 days, 25 labels of 5 days that do not overlap; below 50" in few
     assert record_first_power(run) == [sentence, few]

@@ -111,7 +111,7 @@ def test_the_power_of_overlapping_labels_is_that_of_the_sheets(lab: Make, plante
     assert power["p_required"] == pytest.approx(lond_level(3, 1), rel=1e-8)
     assert power["days"] == dossier.evaluator.windows.selection.days - 6
     assert power["rank_ic_likely"] > power["rank_ic_provable"] > 0
-    sheets = [row.sheet for row in dossier.evaluator.rows.values()]
+    sheets = [row.sheet for row in dossier.evaluator.scores.values()]
     error = np.median([abs(sheet["rank_ic"] / sheet["t"]) * np.sqrt(sheet["days"] / power["days"]) for sheet in sheets])
     assert power["rank_ic_provable"] == pytest.approx(power["t_required"] * error, rel=1e-6)
     assert power["rank_ic_likely"] == pytest.approx((power["t_required"] + norm.ppf(0.8)) * error, rel=1e-4)
@@ -154,7 +154,7 @@ def test_an_empty_run_has_a_dossier(lab: Make) -> None:
 def test_a_set_is_an_entry_with_members(lab: Make) -> None:
     run = lab()
     members = sorted(run.scored(text) for text in JUNK)
-    verdict = run.evaluator.submit_set(members)
+    verdict = run.evaluator.submissions.submit_set(members)
     entry = next(
         entry for each in ResultsBuilder(run.evaluator).entries().values() for entry in each if entry["members"]
     )
@@ -200,7 +200,7 @@ def test_curves_are_daily_and_say_null(dossier: ResultsBuilder) -> None:
 def test_progress_is_counted_from_the_ledger(lab: Make, planted: Panel) -> None:
     run = lab(panel=planted)
     moments = iter([10.0, 16.0, 22.0])
-    meter = ProgressMeter(run.evaluator, 4, lambda: next(moments), 100.0)
+    meter = ProgressMeter(run.evaluator.meter, run.evaluator.reviews, 4, lambda: next(moments), 100.0)
     assert meter.read("searching", 1).remaining_s is None
     researched(run)
     for number in range(3):
@@ -217,8 +217,8 @@ def test_progress_is_counted_from_the_ledger(lab: Make, planted: Panel) -> None:
     assert (counts.proposed, counts.readable, counts.scored, counts.sent, seen.trials) == (10, 10, 6, 2, 2)
     assert (counts.accepted, counts.watched, counts.rejected, counts.awaiting) == (1, 0, 1, 0)
     assert seen.best is not None
-    assert abs(seen.best.t) == max(abs(row.sheet["t"]) for row in run.evaluator.rows.values())
-    assert (seen.elapsed_s, seen.remaining_s) == (112.0, 12.0 / 6 * run.evaluator.evaluations_left())
+    assert abs(seen.best.t) == max(abs(row.sheet["t"]) for row in run.evaluator.scores.values())
+    assert (seen.elapsed_s, seen.remaining_s) == (112.0, 12.0 / 6 * run.evaluator.meter.evaluations_left())
 
 
 def test_data_and_windows_are_stated(dossier: ResultsBuilder) -> None:
@@ -249,7 +249,7 @@ def test_a_look_that_was_paid_is_neither_reused_nor_counted_twice(lab: Make) -> 
     first = lab("first")
     name = first.scored(JUNK[0])
     with pytest.raises(Crash):
-        dying(first).evaluator.submit([name])
+        dying(first).evaluator.submissions.submit([name])
     second = lab("second")
     second.judged(JUNK[0])
     record = ResultsBuilder(second.evaluator).record()
@@ -293,7 +293,7 @@ def test_overfitting_is_of_single_factors_as_they_were_claimed(lab: Make, monkey
     run = lab()
     against = {text: -run.direction(text) for text in JUNK}
     members = [run.scored(text, direction=against[text]) for text in JUNK]
-    run.evaluator.submit_set(members)
+    run.evaluator.submissions.submit_set(members)
     held: list[int | None] = []
     plain = type(run.evaluator.scorer).score
 
@@ -312,7 +312,7 @@ def test_fewer_than_two_factors_that_vary_have_no_overfitting(lab: Make) -> None
     run = lab()
     run.scored(JUNK[0])
     run.scored("rank(close - close)", direction=1)
-    assert len(run.evaluator.rows) == 2
+    assert len(run.evaluator.scores) == 2
     assert ResultsBuilder(run.evaluator).candidates.measure_overfitting() is None
     run.scored(JUNK[1])
     test = ResultsBuilder(run.evaluator).candidates.measure_overfitting()
@@ -359,7 +359,7 @@ def test_a_look_that_was_cut_short_found_nothing(lab: Make) -> None:
     run = lab()
     name = run.scored(JUNK[0])
     with pytest.raises(Crash):
-        dying(run).evaluator.submit([name])
+        dying(run).evaluator.submissions.submit([name])
     record = ResultsBuilder(run.evaluator).stream.summarise().record()
     assert (record["looks"], record["unfinished"]) == (1, 1)
     assert all(one["found"] == 0 for one in record["rules"])

@@ -41,7 +41,7 @@ def test_every_refusal_says_where_it_ended(lab: Make, text: str, stage: str, sai
     assert at is None or answer["errors"][0]["at"] == at
     attempt = run.ledger.attempts.of("run")[0]
     assert (attempt.stage, attempt.key, attempt.text) == (stage, "k", text)
-    assert run.evaluator.evaluations_spent() == 0
+    assert run.evaluator.meter.evaluations_spent() == 0
 
 
 def test_a_score_is_told_and_recorded(lab: Make) -> None:
@@ -61,7 +61,7 @@ def test_a_formula_in_other_words_is_scored_once(lab: Make) -> None:
     run = lab()
     first, second = run.propose(ONE, key="a"), run.propose("rank(open) * rank(ts_skew(volume, 30))", key="b")
     assert first == second
-    assert run.evaluator.evaluations_spent() == 1
+    assert run.evaluator.meter.evaluations_spent() == 1
     assert len(run.ledger.attempts.of("run")) == 2
 
 
@@ -71,7 +71,7 @@ def test_evaluations_end_with_the_budget(lab: Make) -> None:
     refused = run.propose(TWO)
     assert (refused["ok"], refused["stage"]) == (False, "budget")
     assert run.propose(ONE, key="again")["ok"]  # what is known costs nothing
-    assert run.evaluator.evaluations_left() == 0
+    assert run.evaluator.meter.evaluations_left() == 0
 
 
 def test_the_budget_holds_against_many_at_once(lab: Make) -> None:
@@ -114,7 +114,7 @@ def test_claims_do_not_depend_on_who_came_first(lab: Make, order: tuple[int, ...
     for number in order:
         claim = claim_of(ONE, direction, id=f"h{number}")
         run.evaluator.propose(Proposal(ONE, claim, f"key-{number}"))
-    assert {claim.id for claim in run.evaluator.claims().values()} == {"h0"}
+    assert {claim.id for claim in run.evaluator.log.proposals.claims().values()} == {"h0"}
 
 
 def test_recall_tells_of_the_search_window_only(lab: Make) -> None:
@@ -122,7 +122,7 @@ def test_recall_tells_of_the_search_window_only(lab: Make) -> None:
     for text in (ONE, TWO):
         run.judged(text)
     facts = recall_facts(run.evaluator, 1)
-    best = max(run.evaluator.rows.values(), key=lambda row: row.sheet["merit"])
+    best = max(run.evaluator.scores.values(), key=lambda row: row.sheet["merit"])
     assert [row["id"] for row in facts["factors"]] == [best.factor_id]
     assert facts["factors"][0]["t"] == best.sheet["t"]
     assert [row["outcome"] for row in facts["hypotheses"]] == ["rejected", "rejected"]
@@ -186,13 +186,14 @@ def test_a_selection_window_too_short_for_the_horizon_is_refused_at_once(ledger:
 def test_what_other_runs_accept_meanwhile_changes_nothing(lab: Make, planted: Panel) -> None:
     run, other = lab("run", panel=planted), lab("other", panel=planted)
     for each in (run, other):
-        each.evaluator.begin()
+        each.evaluator.library.record_start()
     near = KNOWN.replace("17", "18")
     assert other.judged(KNOWN).word == "accepted"
     assert run.propose(near, "k")["ok"]
-    assert list(run.evaluator.library_values) == []
-    assert [row.factor_id for row in other.evaluator.library()] == [row.factor_id for row in run.ledger.library.rows()]
-    assert lab("run", panel=planted).evaluator.library() == []  # and nothing after a restart
+    assert list(run.evaluator.library.values) == []
+    kept = [row.factor_id for row in run.ledger.library.rows()]
+    assert [row.factor_id for row in other.evaluator.library.rows()] == kept
+    assert lab("run", panel=planted).evaluator.library.rows() == []  # and nothing after a restart
     assert not lab("later", panel=planted).propose(near)["ok"]
     assert run.judged(KNOWN).word == "accepted"  # now it is the run's own, whoever brought it
     assert not run.propose(KNOWN.replace("17", "16"))["ok"]

@@ -107,7 +107,7 @@ class Lab:
 
     def judged(self, text: str, **claim: Any) -> Verdict:
         """Propose and submit one formula."""
-        return self.evaluator.submit([self.scored(text, **claim)])[0]
+        return self.evaluator.submissions.submit([self.scored(text, **claim)])[0]
 
     def trials(self) -> list[Mapping[str, Any] | None]:
         """Return the outcome of each trial on the selection window, by number."""
@@ -138,7 +138,7 @@ def dying(lab: Lab) -> Lab:
     old = lab.evaluator
     fragile = Dying(old.panel, old.settings)
     evaluator = Evaluator(old.engine, old.scorer, old.windows, old.ledger, old.settings, old.budget, old.run)
-    evaluator.__dict__["gate"] = AcceptanceGate(fragile, old.windows, old.ledger, old.settings, old.run)
+    evaluator.submissions.__dict__["gate"] = AcceptanceGate(fragile, old.windows, old.ledger, old.settings, old.run)
     return Lab(lab.ledger, evaluator)
 
 

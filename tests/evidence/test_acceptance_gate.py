@@ -62,7 +62,7 @@ def test_too_large_a_formula_is_refused_without_a_look(lab: Make, planted: Panel
     run = lab(panel=planted)
     name = run.scored(KNOWN)
     tight = SMALL.model_copy(update={"complexity": SMALL.complexity.model_copy(update={"max_depth": 3})})
-    verdict = replace(run.evaluator, settings=tight).submit([name])[0]
+    verdict = replace(run.evaluator, settings=tight).submissions.submit([name])[0]
     assert failed(verdict) == {"complexity": "6 levels, at most 3"}
     assert (verdict.word, verdict.trial, run.trials()) == ("rejected", None, [])
 
@@ -87,7 +87,7 @@ def test_a_formula_that_ranks_the_names_like_a_published_one_is_told_so_and_refu
     answer = run.propose("ts_corr(ts_median(volume, 2) + delta(volume, 1) * 0.4999, close, 10)")
     (told,) = [weakness for weakness in answer["weaknesses"] if weakness["code"] == "known"]
     assert "ranks the names like " in told["message"]
-    verdict = run.evaluator.submit([answer["id"]])[0]
+    verdict = run.evaluator.submissions.submit([answer["id"]])[0]
     (reason,) = [step for step in verdict.reasons if step.step == "published"]
     assert steps(verdict)["originality"]
     assert (verdict.word, reason.passed, verdict.trial) == ("rejected", False, None)
@@ -105,7 +105,7 @@ def test_a_set_that_ranks_the_names_like_a_published_factor_is_refused_though_no
     }
     answers = [run.propose(f"rank({one}) + 1.05 * rank({other})") for one, other in hidden.items()]
     assert not any(weakness["code"] == "known" for answer in answers for weakness in answer["weaknesses"])
-    verdict = run.evaluator.submit_set([answer["id"] for answer in answers])
+    verdict = run.evaluator.submissions.submit_set([answer["id"] for answer in answers])
     assert (verdict.word, verdict.trial, run.trials()) == ("rejected", None, [])
     (reason,) = [step for step in verdict.reasons if not step.passed]
     assert (reason.step, "total volatility" in reason.message) == ("published", True)
@@ -115,13 +115,13 @@ def test_values_are_compared_with_no_published_factor_where_settings_leave_them_
     run = lab(settings=SMALL.model_copy(update={"published": False}))
     answer = run.propose("ts_corr(ts_median(volume, 2) + delta(volume, 1) * 0.4999, close, 10)")
     assert "known" not in {weakness["code"] for weakness in answer["weaknesses"]}
-    assert steps(run.evaluator.submit([answer["id"]])[0])["published"]
+    assert steps(run.evaluator.submissions.submit([answer["id"]])[0])["published"]
 
 
 def test_a_batch_is_compared_with_itself(lab: Make) -> None:
     run = lab()
     ids = [run.scored(JUNK[0]), run.scored(JUNK[0].replace("30", "29"))]
-    first, second = run.evaluator.submit(ids)
+    first, second = run.evaluator.submissions.submit(ids)
     assert steps(first)["originality"]
     assert f"with {ids[0]} (earlier in this batch)" in failed(second)["originality"]
 
@@ -149,9 +149,9 @@ def test_the_look_is_in_the_ledger_before_it_is_taken(lab: Make) -> None:
     run = lab()
     name = run.scored(JUNK[0])
     with pytest.raises(Crash):
-        dying(run).evaluator.submit([name])
+        dying(run).evaluator.submissions.submit([name])
     assert run.trials() == [None]
-    again = lab().evaluator.submit([name])[0]  # after the restart
+    again = lab().evaluator.submissions.submit([name])[0]  # after the restart
     assert again.trial == 1
     assert len(run.trials()) == 1
     assert run.trials()[0] is not None
@@ -162,16 +162,16 @@ def test_a_look_cut_short_is_finished_even_when_no_trial_is_left(lab: Make) -> N
     run = lab(budget=budget)
     name = run.scored(JUNK[0])
     with pytest.raises(Crash):
-        dying(run).evaluator.submit([name])
-    assert run.evaluator.trials_left() == 0
-    assert lab(budget=budget).evaluator.submit([name])[0].trial == 1
+        dying(run).evaluator.submissions.submit([name])
+    assert run.evaluator.meter.trials_left() == 0
+    assert lab(budget=budget).evaluator.submissions.submit([name])[0].trial == 1
 
 
 def test_a_look_that_another_run_never_took_is_paid_by_the_one_that_takes_it(lab: Make) -> None:
     first = lab("first")
     name = first.scored(JUNK[0])
     with pytest.raises(Crash):
-        dying(first).evaluator.submit([name])
+        dying(first).evaluator.submissions.submit([name])
     poor = lab("poor", budget=Budget(trials=0))
     with pytest.raises(TrialsSpent):
         poor.judged(JUNK[0])
@@ -179,15 +179,15 @@ def test_a_look_that_another_run_never_took_is_paid_by_the_one_that_takes_it(lab
     second = lab("second", budget=Budget(trials=1))
     second.scored(JUNK[0])
     with pytest.raises(Crash):
-        dying(second).evaluator.submit([name])
-    assert second.evaluator.trials_left() == 0
+        dying(second).evaluator.submissions.submit([name])
+    assert second.evaluator.meter.trials_left() == 0
     again = lab("second", budget=Budget(trials=1))  # it has paid, and may look after its own restart
-    assert again.evaluator.submit([name])[0].trial == 1
+    assert again.evaluator.submissions.submit([name])[0].trial == 1
     assert [event.body["subject"] for event in again.ledger.events.of("second", PAID_EVENT)] == [name]
-    assert (again.evaluator.trials_spent(), len(again.trials())) == (1, 1)
+    assert (again.evaluator.meter.trials_spent(), len(again.trials())) == (1, 1)
     third = lab("third", budget=Budget(trials=0))
     assert third.judged(JUNK[0]).trial == 1  # what was taken is told for nothing
-    assert third.evaluator.trials_spent() == 0
+    assert third.evaluator.meter.trials_spent() == 0
 
 
 def test_a_run_says_that_it_waits_for_another_one_and_takes_its_look_once_that_is_done(
@@ -197,19 +197,20 @@ def test_a_run_says_that_it_waits_for_another_one_and_takes_its_look_once_that_i
     name = first.scored(JUNK[0])
     second.scored(JUNK[0])
     kept: list[Verdict] = []
-    monkeypatch.setattr(first.evaluator.gate.ledger, "close_trial", lambda *_: pytest.fail("the first is not done yet"))
+    trials = first.evaluator.submissions.gate.ledger.trials
+    monkeypatch.setattr(trials, "close", lambda *_: pytest.fail("the first is not done yet"))
     with pytest.raises(pytest.fail.Exception):
-        first.evaluator.submit([name])
+        first.evaluator.submissions.submit([name])
     monkeypatch.undo()
 
     def other(_: float) -> None:
-        kept.extend([] if kept else lab("first").evaluator.submit([name]))
+        kept.extend([] if kept else lab("first").evaluator.submissions.submit([name]))
 
     monkeypatch.setattr("alphaloom.evidence.gate.acceptance_gate.time.sleep", other)
     with first.ledger.runs.lock("first"):
-        found = second.evaluator.submit([name])[0]
+        found = second.evaluator.submissions.submit([name])[0]
     assert (found.trial, found.word) == (1, kept[0].word)
-    assert second.evaluator.trials_spent() == 0
+    assert second.evaluator.meter.trials_spent() == 0
     assert capsys.readouterr().err == f"waiting, since run first is testing the same factor, {name}\n"
 
 
@@ -217,7 +218,7 @@ def test_nobody_waits_for_a_look_that_failed_in_a_run_that_lives(lab: Make, monk
     first, second = lab("first"), lab("second")
     name = first.scored(JUNK[0])
     with pytest.raises(Crash):
-        dying(first).evaluator.submit([name])
+        dying(first).evaluator.submissions.submit([name])
     monkeypatch.setattr("alphaloom.evidence.gate.acceptance_gate.time.sleep", lambda _: pytest.fail("it waits"))
     with first.ledger.runs.lock("first"):
         assert second.judged(JUNK[0]).trial == 1
@@ -247,7 +248,7 @@ def test_the_same_formula_under_another_question_is_another_look(lab: Make, aske
         mine["net_sharpe"] == (first.selection or {})["net_sharpe"],
     )
     assert same == ("horizon_days" not in asked and "returns" not in asked, not {"horizon_days", "costs"} & set(asked))
-    assert lab("third", **asked).evaluator.trials_spent() == 0
+    assert lab("third", **asked).evaluator.meter.trials_spent() == 0
     assert lab("fourth").judged(JUNK[0]) == first
 
 
@@ -264,7 +265,7 @@ def test_other_data_before_the_end_of_selection_make_another_look_and_later_data
     first = run.judged(JUNK[0])
     selection = run.evaluator.windows.selection
     later = lab("later", panel=changed_from(selection.stop))
-    assert (later.judged(JUNK[0]), later.evaluator.trials_spent()) == (first, 0)
+    assert (later.judged(JUNK[0]), later.evaluator.meter.trials_spent()) == (first, 0)
     corrected = lab("corrected", panel=changed_from(selection.stop - 30)).judged(JUNK[0])
     assert (corrected.trial, len(run.trials())) == (2, 2)
     assert (corrected.selection or {})["rank_ic"] != (first.selection or {})["rank_ic"]
@@ -276,7 +277,7 @@ def test_appended_days_change_no_look(lab: Make) -> None:
     grown = lab("grown", panel=market())
     assert grown.evaluator.windows.selection.last_day == run.evaluator.windows.selection.last_day
     assert grown.judged(JUNK[0]) == first
-    assert (len(grown.trials()), grown.evaluator.trials_spent()) == (1, 0)
+    assert (len(grown.trials()), grown.evaluator.meter.trials_spent()) == (1, 0)
 
 
 def test_each_look_lowers_the_level_and_the_same_factor_looks_once(lab: Make) -> None:
@@ -285,7 +286,7 @@ def test_each_look_lowers_the_level_and_the_same_factor_looks_once(lab: Make) ->
     levels = [(verdict.selection or {})["level"] for verdict in verdicts]
     assert levels == [pytest.approx(lond_level(number, 0), rel=1e-5) for number in (1, 2, 3)]
     assert levels == sorted(levels, reverse=True)
-    assert run.evaluator.submit([verdicts[0].factor_id] * 2) == [verdicts[0]]
+    assert run.evaluator.submissions.submit([verdicts[0].factor_id] * 2) == [verdicts[0]]
     assert lab("other").judged(JUNK[0]).trial == 1
     assert len(run.trials()) == 3
 
@@ -343,7 +344,7 @@ def test_a_set_raises_no_level_for_its_members_and_counts_once_with_them(lab: Ma
     key = run.evaluator.windows.key(run.evaluator.windows.selection)
     for name in ("whole", members[1]):
         run.ledger.trials.close(run.ledger.trials.open(Look("run", name, key)).id, {"passed": True})
-    assert before(run.evaluator.submit(members[:1])[0]) == 0
+    assert before(run.evaluator.submissions.submit(members[:1])[0]) == 0
     assert before(run.judged(JUNK[3])) == 1
 
 
@@ -392,7 +393,7 @@ def test_looks_of_earlier_runs_and_of_elsewhere_count(lab: Make) -> None:
     lab("first").judged(JUNK[0])
     second = lab("second", prior_trials=6)
     assert second.judged(JUNK[1]).trial == 8
-    assert second.evaluator.trials_spent() == 1
+    assert second.evaluator.meter.trials_spent() == 1
 
 
 def test_trials_end_with_the_budget(lab: Make) -> None:
@@ -400,7 +401,7 @@ def test_trials_end_with_the_budget(lab: Make) -> None:
     first = run.judged(JUNK[0])
     name = run.scored(JUNK[1])
     with pytest.raises(TrialsSpent, match="budget of trials is used up") as caught:
-        run.evaluator.submit([first.factor_id, name])
+        run.evaluator.submissions.submit([first.factor_id, name])
     assert caught.value.exit_code == 4
     assert len(run.trials()) == 1
     assert [row.factor_id for row in run.ledger.verdicts.of("run")] == [first.factor_id]
@@ -421,7 +422,7 @@ def test_only_what_was_scored_can_be_submitted(lab: Make) -> None:
         check=lambda error: error.code == "unknown_factor",
         match="No factor 'f0123456789abcdef' was scored",
     ):
-        lab().evaluator.submit(["f0123456789abcdef"])
+        lab().evaluator.submissions.submit(["f0123456789abcdef"])
 
 
 def test_too_few_days_prove_nothing(lab: Make) -> None:
@@ -458,16 +459,16 @@ def test_a_set_is_the_sum_of_signed_ranks_and_one_trial(lab: Make) -> None:
     scored = {run.scored(text): text for text in texts}
     members = sorted(scored)
     texts = [scored[name] for name in members]
-    verdict = run.evaluator.submit_set(members)
+    verdict = run.evaluator.submissions.submit_set(members)
     assert list(steps(verdict))[4:6] == ["originality", "fresh"]
     signs = ["-" if run.direction(text) < 0 else "+" for text in texts]
     assert set(signs) == {"-", "+"}
     whole = parse(" ".join(f"{sign} rank({text})" for sign, text in zip(signs, texts, strict=True)).removeprefix("+ "))
     assert verdict.factor_id == whole.id
     assert len(run.trials()) == 1
-    assert run.evaluator.evaluations_spent() == 3  # the set's own score is free
+    assert run.evaluator.meter.evaluations_spent() == 3  # the set's own score is free
     assert [event.body for event in run.ledger.events.of("run", "set")] == [members]
-    assert run.evaluator.submit_set(members[::-1]) == verdict  # in whatever order they are named
+    assert run.evaluator.submissions.submit_set(members[::-1]) == verdict  # in whatever order they are named
 
 
 def test_the_test_is_one_sided_in_the_direction_of_the_search(lab: Make) -> None:
@@ -475,7 +476,7 @@ def test_the_test_is_one_sided_in_the_direction_of_the_search(lab: Make) -> None
     kept = {}
     for text in (*JUNK, *(f"-({text})" for text in JUNK)):
         name = run.scored(text)
-        selection = run.evaluator.submit([name])[0].selection
+        selection = run.evaluator.submissions.submit([name])[0].selection
         if selection is not None:  # not one that the first four made old
             kept[run.direction(text) * selection["t"] > 0] = selection["p_value"]
             assert (selection["p_value"] < 0.5) is (run.direction(text) * selection["t"] > 0)
@@ -485,7 +486,7 @@ def test_the_test_is_one_sided_in_the_direction_of_the_search(lab: Make) -> None
 def test_a_set_is_judged_by_its_members(lab: Make) -> None:
     run = lab()
     against = run.scored(JUNK[0], direction=-run.direction(JUNK[0]))
-    verdict = run.evaluator.submit_set([against, run.scored(JUNK[1])])
+    verdict = run.evaluator.submissions.submit_set([against, run.scored(JUNK[1])])
     assert list(failed(verdict)) == ["alignment"]
     assert run.trials() == []
 
@@ -495,9 +496,10 @@ def test_a_set_with_a_member_that_met_selection_is_refused(lab: Make) -> None:
     seen = lab("first").judged(JUNK[0]).factor_id
     run = lab("second")
     members = [run.scored(JUNK[0]), run.scored(JUNK[1])]
-    verdict = run.evaluator.submit_set(members)
+    verdict = run.evaluator.submissions.submit_set(members)
     assert failed(verdict) == {"fresh": f"looked at on selection before: {seen}"}
-    assert (verdict.word, verdict.trial, run.evaluator.trials_spent(), len(run.trials())) == ("rejected", None, 0, 1)
+    spent = run.evaluator.meter.trials_spent()
+    assert (verdict.word, verdict.trial, spent, len(run.trials())) == ("rejected", None, 0, 1)
 
 
 @pytest.mark.parametrize("place", [0, 1])
@@ -507,7 +509,7 @@ def test_each_member_of_a_set_must_not_have_met_selection(lab: Make, place: int)
     seen = next(text for text in JUNK[:2] if parse(text).id == ids[place])
     lab("first").judged(seen)
     run = lab("second")
-    assert "fresh" in failed(run.evaluator.submit_set([run.scored(text) for text in JUNK[:2]]))
+    assert "fresh" in failed(run.evaluator.submissions.submit_set([run.scored(text) for text in JUNK[:2]]))
 
 
 def test_a_formula_exactly_as_near_as_allowed_is_original(lab: Make) -> None:
@@ -522,7 +524,7 @@ def test_a_formula_exactly_as_near_as_allowed_is_original(lab: Make) -> None:
 def test_a_set_of_factors_that_say_the_same_is_refused(lab: Make) -> None:
     run = lab()
     alike = [run.scored(JUNK[0]), run.scored(f"-({JUNK[0].replace('30', '29')})")]
-    verdict = run.evaluator.submit_set(alike)
+    verdict = run.evaluator.submissions.submit_set(alike)
     assert list(failed(verdict)) == ["redundancy"]
     assert all(name in failed(verdict)["redundancy"] for name in alike)
     numbers = next(reason.numbers for reason in verdict.reasons if reason.step == "redundancy")
@@ -534,7 +536,7 @@ def test_a_set_without_a_trial_left_leaves_no_score(lab: Make) -> None:
     run = lab(budget=Budget(trials=0))
     members = [run.scored(text) for text in JUNK[:2]]
     with pytest.raises(TrialsSpent):
-        run.evaluator.submit_set(members)
+        run.evaluator.submissions.submit_set(members)
     assert sorted(row.factor_id for row in run.ledger.evaluations.of("run")) == sorted(members)
     assert (run.ledger.events.of("run", "set"), run.ledger.verdicts.of("run"), run.trials()) == ([], [], [])
 
@@ -544,7 +546,7 @@ def test_a_set_has_two_to_ten_members(lab: Make, count: int) -> None:
     run = lab()
     ids = [run.scored(f"ts_kurt(high / low, {20 + number})") for number in range(count)]
     with pytest.raises(EvidenceError, match="A set has 2 to 10 members"):
-        run.evaluator.submit_set(ids * 2 if count == 1 else ids)
+        run.evaluator.submissions.submit_set(ids * 2 if count == 1 else ids)
 
 
 def test_the_same_question_has_the_same_answer_in_a_fresh_workspace(lab: Make, planted: Panel, tmp_path: Any) -> None:

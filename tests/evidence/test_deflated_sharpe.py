@@ -127,7 +127,7 @@ def test_ratios_are_handed_over_as_the_factors_are_written(lab: Callable[..., La
         scorer.score(run.evaluator.values(run.evaluator.read(written[name])), window, 1).gross_sharpe / math.sqrt(252)
         for name in sorted(written)
     ]
-    surroundings = run.evaluator._collect_surroundings([])
+    surroundings = run.evaluator.submissions._collect_surroundings([])
     assert surroundings.sharpes == pytest.approx(expected, abs=0.01)  # odd counts of names mirror nearly
     assert min(expected) < 0 < max(expected)
 

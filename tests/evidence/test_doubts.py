@@ -78,7 +78,7 @@ def test_doubts_reach_the_agents_and_the_results_and_refuse_nothing(tmp_path: Pa
         assert [message.partition(":")[0] for message in told] == ["fields", "windows"]
         opinion = {"verdict": "doubts", "why": "It is about something else."}
         ledger.events.record("run", "agents.critique", "r01/h00/s0", {"keep": True, "alignment": opinion})
-        verdict = lab.evaluator.submit([answer["id"]])[0]
+        verdict = lab.evaluator.submissions.submit([answer["id"]])[0]
         assert {reason.step: reason.passed for reason in verdict.reasons}["alignment"]
         (entry,) = [row for rows in ResultsBuilder(lab.evaluator).entries().values() for row in rows]
     assert entry["alignment"] == {"doubts": told[:1], "opinions": [{"step": 0, **opinion}]}

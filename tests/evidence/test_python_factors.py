@@ -13,7 +13,7 @@ import pytest
 
 from alphaloom.evaluation import Budget, Evaluator, PanelContext, stress_on_search
 from alphaloom.evaluation.admission import add_by_hand
-from alphaloom.evaluation.budget import RefusedRuns
+from alphaloom.evaluation.score_log import RefusedRuns
 from alphaloom.evidence import Claim, EvidenceSettings, Proposal
 from alphaloom.evidence.archive import RunArchive
 from alphaloom.evidence.errors import NeedsSandbox, PythonRefused
@@ -149,7 +149,7 @@ def judged(evaluator: Evaluator, text: str) -> Any:
     direction = -1 if (evaluator.score(text)["rank_ic"] or 0.0) < 0 else 1
     answer = proposed(evaluator, text, direction)
     assert answer["ok"], answer
-    return evaluator.submit([answer["id"]])[0]
+    return evaluator.submissions.submit([answer["id"]])[0]
 
 
 def test_a_copy_in_python_scores_as_the_formula_does_and_is_not_new(service: Maker) -> None:
@@ -209,17 +209,17 @@ def test_what_is_refused_says_why_and_costs_an_evaluation_if_it_ran(
     answer = proposed(evaluator, code)
     assert (answer["ok"], answer["stage"]) == (False, stage)
     assert said in answer["errors"][0]["message"]
-    assert evaluator.evaluations_spent() == ran
+    assert evaluator.meter.evaluations_spent() == ran
     assert [row.stage for row in evaluator.ledger.attempts.of("run")] == [stage]
     before = len(runner.jobs)
     assert proposed(evaluator, code) == answer, "the same attempt again is answered, and not run"
-    assert (evaluator.evaluations_spent(), len(runner.jobs)) == (ran, before)
-    assert RefusedRuns(evaluator.ledger, "run").told(code) == (answer if ran else None), (
+    assert (evaluator.meter.evaluations_spent(), len(runner.jobs)) == (ran, before)
+    assert RefusedRuns(evaluator.ledger, "run").find_refusal(code) == (answer if ran else None), (
         "a process that resumes knows it"
     )
     if ran:
         proposed(evaluator, code, key="another")
-        assert evaluator.evaluations_spent() == 2, "what is run again is paid again"
+        assert evaluator.meter.evaluations_spent() == 2, "what is run again is paid again"
 
 
 def test_no_code_is_run_when_no_evaluation_is_left(service: Maker, runner: Counting) -> None:
@@ -458,8 +458,8 @@ def test_it_stands_in_the_library_like_a_formula(service: Maker, tmp_path: Path)
     add_by_hand(evaluator.ledger, parse(STATE), "2026-01-01")
     answer = proposed(evaluator, STATE.replace("0.9", "0.85").replace("state", "memory"))
     assert answer["stage"] == "originality"
-    assert len(evaluator.library_values) == 1
-    like = evaluator.library_values.closest(evaluator.values(parse(STATE)))
+    assert len(evaluator.library.values) == 1
+    like = evaluator.library.values.closest(evaluator.values(parse(STATE)))
     assert like is not None
     assert like.rank_correlation == pytest.approx(1.0)
     write_json(tmp_path / "library.json", export_library(evaluator.ledger))

@@ -39,7 +39,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Evaluator]:
         assert lab.judged(KNOWN).word == "accepted"
         assert lab.judged(JUNK[0]).trial == 2
         assert lab.judged(JUNK[1], direction=-lab.direction(JUNK[1])).trial is None
-        assert lab.evaluator.submit_set([lab.scored(text) for text in SET]).trial == 3
+        assert lab.evaluator.submissions.submit_set([lab.scored(text) for text in SET]).trial == 3
         ledger.runs.finish(RUN, "done")
         return folder, lab.evaluator
 

@@ -64,7 +64,7 @@ def decayed(ledger: Ledger, settings: EvidenceSettings = EASY) -> str:
 def later(ledger: Ledger, run: str = "later", settings: EvidenceSettings = EASY) -> Lab:
     """Return a further run that has begun."""
     made = Lab.open(ledger, run, first(), settings)
-    made.evaluator.begin()
+    made.evaluator.library.record_start()
     return made
 
 
@@ -86,7 +86,7 @@ def test_a_run_is_told_what_decays_without_a_figure(ledger: Ledger) -> None:
 def test_what_a_run_is_told_stands_from_its_beginning(ledger: Ledger) -> None:
     run = later(ledger, "early")
     decayed(ledger)
-    run.evaluator.begin()
+    run.evaluator.library.record_start()
     assert recall_facts(run.evaluator, 30)["decaying"] == []
     assert read_decaying(ledger, "run of long ago") == []
 
@@ -141,7 +141,7 @@ def test_selection_judges_what_is_left_and_the_record_can_be_run_again(ledger: L
     verdict = run.judged(HEIR, succeeds=name)
     evaluator, window = run.evaluator, run.evaluator.windows.selection
     values = engine(first()).evaluate([HEIR])[0]
-    left = evaluator.gate.succession.beyond(values, name, window)
+    left = evaluator.submissions.gate.succession.beyond(values, name, window)
     assert left is not None
     assert abs(rank_correlation(left, engine(first()).evaluate([KNOWN])[0], window)) < 0.05
     sheet = evaluator.scorer.score(left, window, 1)

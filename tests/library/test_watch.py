@@ -273,9 +273,9 @@ def test_a_retired_factor_is_known_but_makes_nothing_redundant(ledger: Ledger) -
     name = judged(ledger)
     retire_factor(ledger, name[:6], "capacity is used up", "2026-01-01")
     after = Lab.open(ledger, "after", first(CUT), EASY).evaluator
-    assert (list(after.library_values), [row.factor_id for row in after.library()]) == ([], [name])
+    assert (list(after.library.values), [row.factor_id for row in after.library.rows()]) == ([], [name])
     asked = EASY.model_copy(update={"library": LibrarySettings(retired_are_redundant=True)})
-    assert list(Lab.open(ledger, "asked", first(CUT), asked).evaluator.library_values) == [name]
+    assert list(Lab.open(ledger, "asked", first(CUT), asked).evaluator.library.values) == [name]
     refused = Lab.open(ledger, "again", first(CUT), EASY).propose(KNOWN)
     assert (refused["ok"], refused["stage"]) == (False, "originality")
 
@@ -283,11 +283,11 @@ def test_a_retired_factor_is_known_but_makes_nothing_redundant(ledger: Ledger) -
 def test_a_run_goes_on_with_the_retirements_that_it_began_with(ledger: Ledger) -> None:
     name = judged(ledger)
     begun = Lab.open(ledger, "begun", first(CUT), EASY).evaluator
-    begun.begin()
+    begun.library.record_start()
     retire_factor(ledger, name, "capacity", "2026-01-01")
-    begun.begin()
-    assert list(begun.library_values) == [name]
-    assert list(Lab.open(ledger, "later", first(CUT), EASY).evaluator.library_values) == []
+    begun.library.record_start()
+    assert list(begun.library.values) == [name]
+    assert list(Lab.open(ledger, "later", first(CUT), EASY).evaluator.library.values) == []
 
 
 def test_what_was_added_by_hand_is_never_scored_or_proven(ledger: Ledger) -> None:

@@ -85,7 +85,7 @@ def told(panel: Panel, actions: Actions, caller: Caller, folder: Path) -> list[s
                 except ToolError as refused:
                     answer = refused.record()
                 answers.append(json.dumps([name, answer], sort_keys=True))
-            first = min(rooms.serve(caller).evaluator.rows.lines)
+            first = min(rooms.serve(caller).evaluator.scores.lines)
             for kind in ("measure_decay", "stress_factor"):
                 job = (await sessions["evaluation"].call(kind, {"id": first}))["job"]
                 while (state := await sessions["evaluation"].call("get_job", {"job": job, "wait_s": 20}))[

@@ -131,7 +131,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Ledger, S
     with read(tmp_path_factory.mktemp("fuzz") / "workspace") as ledger:
         lab = Lab.open(ledger, "run", market(), SMALL, Budget(evaluations=30, trials=8))
         ids = [lab.scored(text) for text in JUNK]
-        lab.evaluator.submit(ids[:2])
+        lab.evaluator.submissions.submit(ids[:2])
         with shelved(ledger.workspace / NEWS_FOLDER, *MANY) as news:
             served = replace(served_to(lab.evaluator), news=news)
             yield ledger, served, ids

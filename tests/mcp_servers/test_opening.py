@@ -54,7 +54,7 @@ def test_all_is_listed_before_the_data_are_open_and_a_call_waits_for_them(evalua
             ready.set()
             return await sessions["evaluation"].call("get_budget", {})
 
-    assert asyncio.run(ask())["trials_left"] == evaluator.trials_left()
+    assert asyncio.run(ask())["trials_left"] == evaluator.meter.trials_left()
 
 
 def test_what_cannot_be_opened_is_told_by_each_tool_that_needs_it(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from alphaloom.evaluation import Budget, Evaluator
+from alphaloom.evaluation import Budget, BudgetMeter, Evaluator
 from alphaloom.ledger import AlphaloomError, Ledger, LedgerConflict
 from alphaloom.ledger.database.protocol import workspace_error
 from alphaloom.ledger.errors import DamagedObject
@@ -358,10 +358,10 @@ def test_an_error_inside_is_raised_as_it_is_and_closes_the_sessions(talk: Callab
 
 
 def test_a_bug_shows_no_text_of_its_own(talk: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(self: Evaluator) -> int:
+    def broken(self: BudgetMeter) -> int:
         raise RuntimeError("/home/somebody/secret.py")
 
-    monkeypatch.setattr(Evaluator, "trials_left", broken)
+    monkeypatch.setattr(BudgetMeter, "trials_left", broken)
     result = talk(lambda sessions: sessions["evaluation"].client.call_tool("get_budget", {}))
     assert result.is_error
     assert "secret" not in str(result)
@@ -432,10 +432,10 @@ def test_no_tool_names_a_day_after_the_search_window(ledger: Ledger) -> None:
 def test_what_the_ledger_refuses_is_told_without_records_and_folders(
     refused: Call, monkeypatch: pytest.MonkeyPatch, error: AlphaloomError, said: str
 ) -> None:
-    def broken(self: Evaluator) -> int:
+    def broken(self: BudgetMeter) -> int:
         raise error
 
-    monkeypatch.setattr(Evaluator, "trials_left", broken)
+    monkeypatch.setattr(BudgetMeter, "trials_left", broken)
     body = refused("evaluation.get_budget")
     assert said in body["message"]
     assert body["hint"]

@@ -34,7 +34,7 @@ def test_a_field_that_is_not_allowed_is_never_scored(limited: Evaluator) -> None
     assert answer["errors"][0]["message"] == (
         "the field volume may not be used here (steer.fields of the campaign, or the token): allowed are close, returns"
     )
-    assert limited.evaluations_spent() == 0
+    assert limited.meter.evaluations_spent() == 0
     assert [row.stage for row in limited.ledger.attempts.of("run")] == ["mandate"]
 
 

@@ -1,0 +1,135 @@
+"""Submissions to the acceptance gate: of single factors and of sets; accepted ones are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..evidence import SET_PREFIX, Claim, EvidenceError
+from ..evidence.gate import (
+    AcceptanceGate,
+    Case,
+    Surroundings,
+    Verdict,
+    daily_sharpes,
+    make_trials_spent_error,
+    write_rank_sum,
+)
+from ..factors import Expression
+from ..factors.similarity import KnownFormula
+from ..ledger import Evaluation, LibraryRow
+from .budget import BudgetMeter
+from .score_log import RunLog
+from .search_scoring import SearchScoring
+
+MAX_SET_MEMBERS = 10
+
+
+@dataclass(frozen=True)
+class Submissions:
+    """Submits scored factors of one run to the gate, and records the verdicts; `turn` is the lock of the evaluator."""
+
+    gate: AcceptanceGate
+    scoring: SearchScoring
+    meter: BudgetMeter
+    turn: AbstractContextManager[Any] = field(repr=False, compare=False)
+
+    @property
+    def log(self) -> RunLog:
+        """Return what the run recorded."""
+        return self.meter.log
+
+    def submit(self, ids: Sequence[str]) -> list[Verdict]:
+        """Submit scored factors to the gate, in the given order; each that reaches statistics is a trial.
+
+        Raises
+        ------
+        EvidenceError
+            An id was never scored in this run.
+        TrialsSpent
+            The budget of trials ended; earlier verdicts stay recorded.
+        """
+        with self.turn:
+            return self._submit(ids)
+
+    def _submit(self, ids: Sequence[str]) -> list[Verdict]:
+        verdicts: list[Verdict] = []
+        batch: list[KnownFormula] = []
+        for factor_id in dict.fromkeys(ids):
+            case = self._make_case(factor_id)
+            verdicts.append(self._judge(case, batch))
+            batch.append(KnownFormula.of(factor_id, case.expression, "earlier in this batch"))
+        return verdicts
+
+    def submit_set(self, ids: Sequence[str]) -> Verdict:
+        """Submit two to ten scored factors to the gate as one: the sum of their signed ranks is one trial."""
+        with self.turn:
+            return self._submit_set(ids)
+
+    def _submit_set(self, ids: Sequence[str]) -> Verdict:
+        members = tuple(self._make_case(factor_id) for factor_id in sorted(set(ids)))
+        if not 2 <= len(members) <= MAX_SET_MEMBERS:
+            allowed_text = f"2 to {MAX_SET_MEMBERS}"
+            raise EvidenceError(
+                f"A set has {allowed_text} members.", field="members", got=len(members), allowed=allowed_text
+            )
+        expression = self.scoring.factors.read(write_rank_sum(members))
+        scores = self.log.scores
+        if expression.id not in scores and self.meter.trials_left() <= 0:
+            raise make_trials_spent_error()
+        row = scores.get(expression.id) or self.scoring.record(expression, f"{SET_PREFIX}{expression.id}")
+        return self._judge(self._make_set_case(expression, members, row), [])
+
+    def _make_set_case(self, expression: Expression, members: tuple[Case, ...], row: Evaluation) -> Case:
+        statement = f"{len(members)} factors chosen on search say more together than alone"
+        claim = Claim(
+            f"{SET_PREFIX}{expression.id}",
+            "set",
+            statement,
+            1,
+            self.scoring.settings.horizon_days,
+            tuple(sorted(expression.fields)),
+        )
+        ledger, run = self.log.ledger, self.log.run
+        ledger.events.record(run, "set", expression.id, [part.expression.id for part in members])
+        ledger.events.record(run, "claim", claim.id, claim.record())
+        return Case(expression, claim, self.scoring.factors.values(expression), row.sheet["rank_ic"], members)
+
+    def _make_case(self, factor_id: str) -> Case:
+        row = self.log.scores.get(factor_id)
+        claim = self.log.proposals.claim(factor_id)
+        if row is None or claim is None:
+            raise EvidenceError(
+                f"No factor {factor_id!r} was scored in this campaign.", field="id", got=factor_id,
+                allowed="the id of a factor that score_factor answered with",
+                hint="Score the formula first; its answer carries the id.", code="unknown_factor",
+            )  # fmt: skip
+        expression = self.scoring.factors.read(row.text)
+        return Case(expression, claim, self.scoring.factors.values(expression), row.sheet["rank_ic"])
+
+    def _judge(self, case: Case, batch: Sequence[KnownFormula]) -> Verdict:
+        name, ledger, run = case.expression.id, self.log.ledger, self.log.run
+        earlier = next((row for row in ledger.verdicts.of(run) if row.factor_id == name), None)
+        verdict = Verdict.restored(earlier) if earlier else self.gate.judge(case, self._collect_surroundings(batch))
+        if earlier is None:
+            ledger.verdicts.add(verdict.row(run))
+        if verdict.word != "accepted":
+            return verdict
+        self._keep_accepted(case)
+        return replace(verdict, word=self.scoring.library.reviews.word(verdict.row(run)))
+
+    def _collect_surroundings(self, batch: Sequence[KnownFormula]) -> Surroundings:
+        scores, library = self.log.scores, self.scoring.library
+        ratios = daily_sharpes(scores.lines[name]._asdict() for name in sorted(scores))
+        known = library.catalogue().with_batch(batch)
+        return Surroundings(known, library.published_values, library.values, ratios, self.meter.trials_left())
+
+    def _keep_accepted(self, case: Case) -> None:
+        log, library = self.log, self.scoring.library
+        expression, row = case.expression, log.scores.get(case.expression.id)
+        sheet = dict(row.sheet) if row else {"fields": sorted(expression.fields)}
+        entry = LibraryRow(expression.id, expression.text, expression.shown, case.claim.id, log.run, sheet)
+        (library.reviews.wait if library.reviews.required else log.ledger.library.add)(entry)
+        library.refresh()
