@@ -22,7 +22,7 @@ from ..ledger.calls import CallOutcome, ToolCall, digest_of_arguments
 from ..news import NewsStore
 from ..search import SearchConstraints
 from .access import EVERY_SCOPE, Caller
-from .errors import ScopeMissing, ServersEnd
+from .errors import ServersEnd
 from .handles import Handles
 from .jobs import Jobs
 
@@ -153,16 +153,6 @@ class CallerEntry:
     as_of: date | None = None
     in_flight: InFlightCalls = field(default_factory=InFlightCalls)
     seconds: Callable[[], float] = field(default=time.perf_counter)
-
-    def refusal(self, tool: str, scope: str | None) -> ScopeMissing | None:
-        """Return why the caller may not call a tool; None where it may. Nobody may call a tool without a scope."""
-        if scope is not None and self.caller.allows(scope):
-            return None
-        return ScopeMissing(
-            f"This token does not allow {tool}.", field="scope", got=sorted(self.caller.scopes),
-            allowed=None if scope is None else str(scope),
-            hint=f"Ask for a token with the scope {scope}." if scope else "",
-        )  # fmt: skip
 
     def record_call(
         self, server: str, tool: str, arguments: Mapping[str, Any], result: CallToolResult | None, began: float

@@ -78,7 +78,9 @@ class ToolServer(MCPServer):
     async def list_tools(self) -> list[Tool]:
         """Return the tools that the caller may call."""
         listed = await super().list_tools()
-        return [tool for tool in listed if self.entry.refusal(tool.name, self._scopes.get(tool.name)) is None]
+        return [
+            tool for tool in listed if self.entry.caller.check_scope(tool.name, self._scopes.get(tool.name)) is None
+        ]
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
@@ -180,7 +182,7 @@ class ToolServer(MCPServer):
     ) -> T:
         """Return the content and record the reading; record a refusal and raise it."""
         began = self.entry.seconds()
-        refusal: AlphaloomError | None = self.entry.refusal(what, self._reading)
+        refusal: AlphaloomError | None = self.entry.caller.check_scope(what, self._reading)
         content: T | None = None
         try:
             content = await reading() if refusal is None else None
@@ -224,7 +226,7 @@ class ToolServer(MCPServer):
         if name not in schemas:
             listed = [tool.name for server in (self, *self.beside) for tool in await server.list_tools()]
             return _build_refusal(_build_unknown_error("tool", name, sorted(listed)))
-        missing = self.entry.refusal(name, self._scopes.get(name))
+        missing = self.entry.caller.check_scope(name, self._scopes.get(name))
         if missing is not None:
             return _build_refusal(missing)
         strange = {*arguments} - {*schemas[name].get("properties", {})}

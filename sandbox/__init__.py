@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from ..lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .causality.causality import draw_seed as draw_seed, prove as prove
-    from .causality.proof import CausalProof as CausalProof
+    from .causality.proof import draw_seed as draw_seed, prove as prove
+    from .causality.proof_record import CausalProof as CausalProof
     from .cluster import Cluster as Cluster
     from .errors import (
         BadInput as BadInput,
@@ -35,8 +35,8 @@ else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
-            "causality.causality": "draw_seed prove",
-            "causality.proof": "CausalProof",
+            "causality.proof": "draw_seed prove",
+            "causality.proof_record": "CausalProof",
             "cluster": "Cluster",
             "errors": (
                 "BadInput BadResult Busy Crashed NotCausal NotDeterministic OutOfMemory Refused SandboxError "

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .backend import Backend
-from .causality.causality import prove
-from .causality.proof import CausalProof
+from .causality.proof import prove
+from .causality.proof_record import CausalProof
 from .jail.frames import Frames
 from .job import Job, Limits, Outcome
 from .pool import WorkerPool

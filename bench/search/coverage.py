@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from alphaloom.factors import Expression, FactorError, express, parse
 from alphaloom.factors.space.search_space import sample_plain, select_fields
-from alphaloom.search.surrogate.basis import Basis, ScoredFormula, explained_share
 from alphaloom.search.surrogate.candidate_pool import CandidatePool
+from alphaloom.search.surrogate.gaussian_process import GaussianProcess, ScoredFormula, explained_share
 from alphaloom.search.surrogate.subsample import SubsampledPanel
 
 from .market import Size, worlds
@@ -31,7 +31,7 @@ POOL = 16
 """Random formulas of which one is chosen."""
 AT = (50, 100, 200, 400)
 
-Way = Callable[[Basis, NDArray[np.float32]], Frame]
+Way = Callable[[GaussianProcess, NDArray[np.float32]], Frame]
 """Returns the worth of each formula of a pool ``[M, cells]``."""
 WAYS: dict[str, Way] = {
     "the first": lambda _, ranks: -np.arange(len(ranks), dtype=np.float64),
@@ -60,7 +60,7 @@ def explained(world: World, way: Way, seed: int, at: Sequence[int]) -> list[floa
     population, drawn = CandidatePool(thin, fields), _drawn(fields, seed)
     formulas = [parse(alpha.text, fields=fields) for alpha in world.alphas]
     planted = np.array([look.ranks for look in thin.fingerprint(formulas)])
-    basis, told = Basis(), []
+    basis, told = GaussianProcess(), []
     for count in range(1, max(at) + 1):
         pool = [next(drawn) for _ in range(POOL)]
         ranks = np.array([look.ranks for look in thin.fingerprint(pool)])

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         EVERY_SCOPE as EVERY_SCOPE,
         Caller as Caller,
         Scope as Scope,
-        check_scope as check_scope,
+        parse_scope as parse_scope,
     )
     from .token_file import TokenEntry as TokenEntry
     from .tokens import (
@@ -41,7 +41,7 @@ else:
             "claims": "Trust",
             "jwts": "Jwts KeySet",
             "oauth": "Introspection Protected read_oauth",
-            "scopes": "DEFAULT_SCOPES EVERY_SCOPE Caller Scope check_scope",
+            "scopes": "DEFAULT_SCOPES EVERY_SCOPE Caller Scope parse_scope",
             "token_file": "TokenEntry",
             "tokens": (
                 "AnyOf Grant Issued TokenVerifier Tokens create_token list_tokens revoke_token describe_token_status"

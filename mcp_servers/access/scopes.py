@@ -1,4 +1,4 @@
-"""Callers and their scopes."""
+"""Callers, their scopes, and the check of a scope before each call."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import re
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
+
+from ..errors import ScopeMissing
 
 _JURISDICTION = re.compile(r"data:jurisdiction:[A-Z]{2}")
 
@@ -40,7 +42,7 @@ def is_scope(text: str) -> bool:
     return text in Scope._value2member_map_ or _JURISDICTION.fullmatch(text) is not None
 
 
-def check_scope(text: str) -> str:
+def parse_scope(text: str) -> str:
     """Return a known scope; raise `ValueError` with a suggestion for any other text."""
     if is_scope(text):
         return text
@@ -83,6 +85,16 @@ class Caller:
         """The labels of data that it may see, such as "confidential" and "jurisdiction:CH", from its `data:` scopes."""
         labelled = (Scope.DATA_CONFIDENTIAL.value, JURISDICTION_FORM[:-2])
         return frozenset(scope.removeprefix("data:") for scope in self.scopes if scope.startswith(labelled))
+
+    def check_scope(self, tool: str, scope: str | None) -> ScopeMissing | None:
+        """Return why the caller may not call a tool; None where it may. Nobody may call a tool without a scope."""
+        if scope is not None and self.allows(scope):
+            return None
+        return ScopeMissing(
+            f"This token does not allow {tool}.", field="scope", got=sorted(self.scopes),
+            allowed=None if scope is None else str(scope),
+            hint=f"Ask for a token with the scope {scope}." if scope else "",
+        )  # fmt: skip
 
     def allows(self, scope: str) -> bool:
         """Return whether the caller has a scope."""

@@ -21,7 +21,7 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 
 from ...ledger import Mistake, SettingsError
 from ...ledger.files import QuotingDumper, mistakes_error, open_given, parse_settings, write_whole
-from .scopes import check_scope
+from .scopes import parse_scope
 
 TOKEN_FILE_HEADER = (
     "# Bearer tokens of the MCP servers and of the models' gate; written by `alphaloom token create` and `revoke`, "
@@ -48,7 +48,7 @@ def _check_not_empty(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-Scopes = Annotated[tuple[Annotated[str, AfterValidator(check_scope)], ...], AfterValidator(_check_not_empty)]
+Scopes = Annotated[tuple[Annotated[str, AfterValidator(parse_scope)], ...], AfterValidator(_check_not_empty)]
 Fields = Annotated[tuple[Annotated[str, Field(min_length=1, max_length=100)], ...], AfterValidator(_check_not_empty)]
 
 

@@ -134,7 +134,7 @@ def _require_read_scope(entry: CallerEntry, text: str) -> None:
     ScopeMissing
         The caller's token lacks data:read.
     """
-    if is_python(text) and (missing := entry.refusal("Python code, which reads the panel", Scope.DATA_READ)):
+    if is_python(text) and (missing := entry.caller.check_scope("Python code, which reads the panel", Scope.DATA_READ)):
         raise missing
 
 

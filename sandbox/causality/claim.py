@@ -13,7 +13,7 @@ from ..jail.frames import Frames
 from ..job import Job
 from .comparison import Cell, find_first_change, find_first_difference
 from .futures import Futures
-from .proof import CountingRunner
+from .proof_record import CountingRunner
 
 CUT_OFF, REPLACED = "were cut off", "were replaced by another future"
 

@@ -1,210 +1,249 @@
-"""The proof that a factor's code is causal on a panel, with a statement of its limits."""
+"""Test whether a factor's code sees the future: later days are cut off or replaced, and earlier values must not change.
+
+A factor F is causal on a panel X if F(X) up to each day t does not depend on days after t. Cutting off computes the
+factor on the panel that ends on day t; where both answers agree, no value up to t depends on later days. Replacing
+computes it on futures that did not happen, with the panel's length unchanged, for code that looks ahead only in some
+futures. A screen tries a few days. A sweep computes every day, and its answers are then the values.
+
+Each call is a process of its own, so code cannot carry state from call to call; code that looks ahead except when it is
+tested fails too, because each answer is compared with its own answer on the true panel. The days are drawn from the
+code, the panel and a seed that is drawn once the code is handed in, so that neither code nor author can know them. An
+author who has all three can write code that passes on the drawn days, which only a sweep finds.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from datetime import date
-from typing import Any
+import hashlib
+import secrets
+from collections.abc import Callable, Sequence
+from itertools import chain, pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..job import Job, Outcome, Runner
+from ..errors import BadInput, Crashed, NotCausal, SandboxError
+from ..jail.frames import Frames
+from ..job import Outcome, Runner
+from .claim import CUT_OFF, REPLACED, CausalClaim, Suspect, explain_change, find_day, is_changed, make_claim
+from .comparison import find_first_change, round_values
+from .proof_record import CausalProof, CountingRunner
+from .sweep import SweptValues, narrow_claim, sweep_days
 
-SCOPE_SENTENCE = (
-    "All this is said of this code on this panel. It cannot show that whoever wrote the code did not know these "
-    "prices, nor that the panel's own columns were known on their day."
-)
-REPEATABLE_SENTENCE = (
-    "Repeatable: two calls on the same panel, in interpreters that were started apart, gave the same bits. Code that "
-    "is random on few calls may pass: no wall takes the processor's own random numbers away."
-)
-ALWAYS_TRIED_DAYS = 2
-"""Days that are always tried, so that an author knows them: the first with a value and the last but one."""
+CUTS = 6
+"""Days after which the future is cut off, and as many after which it is replaced; only the first day is in both."""
+MIN_PROOF_DAYS = 3
+SEED_BITS = 53
+"""A seed passes through JSON, where readers keep integers up to this size exact."""
+LARGE_PANEL_BYTES = 4_000_000
+"""Size of a panel from which it is faster to find the columns that the code needs first."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CausalProof:
-    """A factor's values on a panel, and the tests that they passed.
+def prove(  # noqa: PLR0913  seed, cuts and progress are passed in
+    runner: Runner,
+    code: str,
+    frames: Frames,
+    sweep: bool = False,
+    *,
+    seed: int | None = None,
+    cuts: int = CUTS,
+    show: Callable[[int, int], object] | None = None,
+) -> CausalProof:
+    """Show that code is deterministic and does not see the future on a panel, or say where it does.
 
-    Attributes
+    Parameters
     ----------
-    values : NDArray[np.float64]
-        `[T, N]`, NaN where there is no value. If swept, each day was computed by a process that held no later day;
-        else they come from one call on the whole panel, without the days of the start-up.
-    seed : int
-        Seed of the tested days and futures; the same call with it gives the same proof.
-    drawn : bool
-        Whether the seed was drawn after the code was handed in; else it was given, and the author may have known it.
-    cut_off, replaced : tuple of datetime.date
-        Days after which all data was cut off, or replaced by another future, without a change up to the day.
-    swept : int
-        Days that were computed point in time; 0 without a sweep.
-    memory : int or None
-        Number of days back that the processes of the sweep were given; None: all.
-    start_up : int
-        Days at the start on which the code raises an error, because the panel is too short; they have no values.
-    start_up_error : str
-        That error.
-    first : datetime.date
-        The first day with a value.
-    warm_up : int
-        Days before it.
-    cost : Cost
-        Cost of all calls.
-    stamp : str
-        The warning that stays with every value computed without a boundary; else empty.
+    runner
+        Runs each call in a fresh process.
+    code
+        Source that defines `factor(panel)`.
+    frames
+        The panel, `[T, N]` a field, three days or more.
+    sweep
+        Compute every day by a process that holds no later one; its answers are then the proof's values.
+    seed
+        Seed of the days and of the futures; not negative. None draws one now and records it in the proof, so that the
+        proof can be repeated. An author who knows the seed can write code that passes on the days that are tried.
+    cuts
+        Days after which the future is cut off, and replaced; 2 or more of each, fewer only where the panel is short.
+    show
+        Called with the days done and their number while a sweep goes on.
+
+    Raises
+    ------
+    NotDeterministic
+        Two calls on the same panel differ in a bit, the whole one or one that seemed to see the future.
+    NotCausal
+        A value changed with later days: by more than 1e-9 of itself and of its day's scale, between missing and known,
+        or in its order among the symbols, in the precision of the result (`comparison.round_values`). The error names
+        the earliest day that changed in any of the trials, and its first symbol.
+    Crashed
+        The code raises, on the whole panel or where it should have a value; or its start-up takes more than half of
+        the panel.
+    SandboxError
+        Any other error of a call.
     """
+    _check_panel(frames, cuts)
+    is_drawn, seed = seed is None, draw_seed() if seed is None else seed
+    meter = CountingRunner(runner)
+    claim = make_claim(meter, code, frames)
+    lean = narrow_claim(meter, claim) if sweep or frames.nbytes > LARGE_PANEL_BYTES else claim
+    screen, proven = _screen_claim(meter, claim, lean, seed, cuts)
+    if sweep:
+        proven = sweep_days(meter, claim, lean, show)
+    return _build_proof(meter, frames, screen, proven, claim.days if sweep else 0, is_drawn)
 
-    values: NDArray[np.float64]
-    seed: int
-    drawn: bool
-    cut_off: tuple[date, ...]
-    replaced: tuple[date, ...]
-    swept: int
-    memory: int | None
-    start_up: int
-    start_up_error: str
-    first: date
-    warm_up: int
-    cost: Cost
-    stamp: str = ""
 
-    @property
-    def point_in_time(self) -> bool:
-        """Return whether each day's values come from a process that held no later day."""
-        return self.swept > 0
+def draw_seed() -> int:
+    """Draw the seed of a factor's trials, 0 or more, from the operating system once its code is handed in.
 
-    @property
-    def words(self) -> tuple[str, ...]:
-        """Return sentences on what is proven and what is not."""
-        return (
-            REPEATABLE_SENTENCE,
-            *(self._describe_sweep() if self.swept else self._describe_cuts()),
-            *self._describe_start_up(),
-            SCOPE_SENTENCE,
+    This is the only random number of this room that is not passed in: the author of the code may know everything else.
+    A proof is repeated with the seed that it records.
+    """
+    return secrets.randbits(SEED_BITS)
+
+
+def _check_panel(frames: Frames, cuts: int) -> None:
+    days = len(frames.dates)
+    if days < MIN_PROOF_DAYS:
+        raise BadInput("too few days to prove anything", field="frames", got=days, allowed=f"{MIN_PROOF_DAYS} or more")
+    if cuts < 2:
+        raise BadInput("too few cuts to prove anything", field="cuts", got=cuts, allowed="2 or more")
+
+
+def _screen_claim(
+    meter: CountingRunner, claim: CausalClaim, lean: CausalClaim, seed: int, cuts: int
+) -> tuple[_Screen, SweptValues]:
+    """Screen the claim on the columns that the code needs; a refusal must hold on all columns too."""
+    screen = _Screen(meter, lean, seed, cuts)
+    try:
+        return screen, screen.run()
+    except NotCausal:
+        if lean is claim or (screen.suspect is not None and is_changed(meter, claim, screen.suspect)):
+            raise
+    except SandboxError:
+        if lean is claim:
+            raise
+    return _screen_claim(meter, claim, claim, seed, cuts)
+
+
+class _Screen:
+    """A screen: the future is changed after a few days."""
+
+    def __init__(self, meter: CountingRunner, claim: CausalClaim, seed: int, cuts: int) -> None:
+        self._meter, self._claim, self.seed, self._cuts = meter, claim, seed, cuts
+        entropy = hashlib.sha256(f"{seed} {claim.frames.digest} {claim.code}".encode()).digest()
+        self._rng = np.random.default_rng(np.frombuffer(entropy, dtype=np.uint32))
+        self.cut_off, self.replaced = self._choose_days(claim.first)
+        self.suspect: Suspect | None = None
+
+    def _choose_days(self, first: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Draw the days: the first with a value, the last but one, and one of each stretch between them."""
+        last = self._claim.days - 2
+        first = min(first, last)
+        between = _draw_days(self._rng, first, last, 2 * self._cuts - 3)
+        return tuple(sorted({first, last, *between[1::2]})), tuple(sorted({first, *between[::2]}))
+
+    def run(self) -> SweptValues:
+        """Change the future after each day, and return the claimed values without the days of the start-up."""
+        outcomes = self._run_trials()
+        crashed = [day for day, one in zip(self.cut_off, outcomes, strict=False) if isinstance(one.error, Crashed)]
+        start_up, error = 0, ""
+        # It raises on the day of its own first value, so the panel is too short there.
+        if crashed[:1] == [self._claim.first]:
+            start_up, error = _find_start_up(self._meter, self._claim, max(crashed))
+            self.cut_off, self.replaced = self._choose_days(max(start_up, self._claim.first))
+            outcomes = self._run_trials()
+        suspects = self._find_suspects(outcomes)
+        if suspects:
+            self.suspect = min(suspects, key=_order_suspect)
+            raise explain_change(self._meter, self._claim, self.suspect)
+        values = round_values(self._claim.values)
+        values[:start_up] = np.nan
+        return SweptValues(values, None, start_up, error)
+
+    def _run_trials(self) -> Sequence[Outcome]:
+        jobs = chain(
+            (self._claim.make_prefix_job(day) for day in self.cut_off),
+            (self._claim.make_replaced_job(day, self.seed) for day in self.replaced),
         )
+        return list(self._meter.run_each(jobs))
 
-    def _describe_cuts(self) -> tuple[str, ...]:
-        days = len({*self.cut_off, *self.replaced})
-        unknown = max(days - ALWAYS_TRIED_DAYS, 0)
-        screened = (
-            f"Screened: no value changed when all days after one of {len(self.cut_off)} days were cut off, or all days "
-            f"after one of {len(self.replaced)} were replaced by another plausible future."
-        )
-        draft = (
-            f"The values are a draft, since only {days} of {len(self.values):,} days were tried. Code that looks one "
-            f"day ahead on a tenth of the days passes up to {round(100 * 0.9**unknown)} times in 100, and its author "
-            "may try "
-            "again; code that does so on one day passes nearly always. A sweep finds both, and hands on no value that "
-            "knows the future."
-        )
-        return screened, self._describe_seed(), draft
+    def _find_suspects(self, outcomes: Sequence[Outcome]) -> list[Suspect]:
+        trials = [(day, CUT_OFF) for day in self.cut_off] + [(day, REPLACED) for day in self.replaced]
+        suspects = []
+        for (day, how), outcome in zip(trials, outcomes, strict=True):
+            self._refuse_crash(day, how, outcome)
+            cell = find_first_change(self._claim.values[: day + 1], outcome.unwrap()[: day + 1])
+            if cell is not None:
+                suspects.append(Suspect(cell, day, how, outcome.unwrap(), self.seed))
+        return suspects
 
-    def _describe_seed(self) -> str:
-        if self.drawn:
-            return (
-                f"Seed {self.seed}, by which the days were chosen, was drawn after the code was handed in, so its "
-                "author "
-                "could not know them; only the first day with a value and the last but one are always among them."
-            )
-        return (
-            f"Seed {self.seed}, by which the days were chosen, was given. An author who knew it could write code that "
-            "looks ahead on all other days; without a given seed one is drawn after the code is handed in."
-        )
-
-    def _describe_sweep(self) -> tuple[str, ...]:
-        span = "all days up to it" if self.memory is None else f"the {self.memory} days up to it"
-        sentence = (
-            f"Swept: each of {self.swept - self.start_up:,} days was computed again by a process of its own that was "
-            f"shown {span} and no "
-            "later one, and came out the same. These are the values that are handed on, so no value can know the "
-            "future."
-        )
-        return (sentence,)
-
-    def _describe_start_up(self) -> tuple[str, ...]:
-        if not self.start_up:
-            return ()
-        sentence = (
-            f"Not shown for the first {self.start_up} days: the code raises an error on panels of fewer than "
-            f"{self.start_up + 1} days ({self.start_up_error}). These days have no values here, whatever a call on the "
-            "whole "
-            "panel says of them; all else is said of later days alone."
-        )
-        return (sentence,)
-
-    def record(self) -> dict[str, Any]:
-        """Return the proof as plain JSON, without the values."""
-        return {
-            "seed": self.seed,
-            "drawn": self.drawn,
-            "cut_off": [day.isoformat() for day in self.cut_off],
-            "replaced": [day.isoformat() for day in self.replaced],
-            "swept": self.swept,
-            "memory": self.memory,
-            "point_in_time": self.point_in_time,
-            "start_up": self.start_up,
-            "start_up_error": self.start_up_error,
-            "first": self.first.isoformat(),
-            "warm_up": self.warm_up,
-            "covered": round(float(np.isfinite(self.values).mean()), 6),
-            "cost": self.cost.record(),
-            "stamp": self.stamp,
-            "words": list(self.words),
-        }
+    def _refuse_crash(self, day: int, how: str, outcome: Outcome) -> None:
+        if isinstance(outcome.error, Crashed):
+            raise Crashed(
+                f"the code raises an error when the days after {find_day(self._claim.frames, day)} {how}: "
+                f"{outcome.error.message}",
+                field="factor", hint="A factor is computed anew on every day: return missing values where it has none.",
+            )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """The cost of calls: their number, CPU seconds in total, and the largest wall milliseconds and resident MiB."""
+def _build_proof(
+    meter: CountingRunner, frames: Frames, screen: _Screen, proven: SweptValues, days: int, is_drawn: bool
+) -> CausalProof:
+    first = int(np.isfinite(proven.values).any(axis=1).argmax())
+    proven.values.setflags(write=False)
+    return CausalProof(
+        values=proven.values,
+        seed=screen.seed,
+        drawn=is_drawn,
+        cut_off=tuple(find_day(frames, day) for day in screen.cut_off),
+        replaced=tuple(find_day(frames, day) for day in screen.replaced),
+        swept=days,
+        memory=proven.memory,
+        start_up=proven.start_up,
+        start_up_error=proven.start_up_error,
+        first=find_day(frames, first),
+        warm_up=first,
+        cost=meter.cost,
+        stamp=meter.stamp,
+    )
 
-    calls: int
-    cpu_s: float
-    wall_ms: float
-    peak_mb: float
 
-    def record(self) -> dict[str, Any]:
-        """Return the cost as plain JSON."""
-        return {
-            "calls": self.calls, "cpu_s": round(self.cpu_s, 3), "wall_ms": round(self.wall_ms, 1),
-            "peak_mb": round(self.peak_mb, 1),
-        }  # fmt: skip
+def _draw_days(rng: np.random.Generator, first: int, last: int, stretches: int) -> list[int]:
+    """Return one random day of each of `stretches` equal parts of the rows from first to last."""
+    edges = np.linspace(first, last + 1, stretches + 1).astype(np.int64)
+    return [int(rng.integers(lo, max(lo + 1, hi))) for lo, hi in pairwise(edges)]
 
 
-class CountingRunner:
-    """A runner that passes jobs to another and counts their cost."""
+def _order_suspect(suspect: Suspect) -> tuple[int, int, int]:
+    return (*suspect.cell, suspect.cut)
 
-    def __init__(self, runner: Runner) -> None:
-        self._runner = runner
-        self._costs: list[tuple[float, float, float]] = []
-        self._tried: dict[str, None] = {}
 
-    @property
-    def stamp(self) -> str:
-        """Return the other runner's stamp."""
-        return self._runner.stamp
+def _find_start_up(meter: CountingRunner, claim: CausalClaim, crashed: int) -> tuple[int, str]:
+    """Return how many days at the start have no value because the code raises there, and the error, by bisection.
 
-    def run_each(self, jobs: Iterable[Job]) -> Iterator[Outcome]:
-        """Run each job, and count its cost."""
-        for outcome in self._runner.run_each(jobs):
-            self._costs.append((outcome.cpu_ms, outcome.wall_ms, outcome.peak_mb))
-            self._tried |= dict.fromkeys(outcome.tried)
-            yield outcome
+    A prefix on which the code raises has no value on its last day. That is a start-up if all prefixes up to some length
+    raise and no longer one does; the days drawn later, or the sweep, detect any other pattern.
+    """
+    low, high, error = crashed, claim.days - 1, ""
+    while high - low > 1:
+        middle = (low + high) // 2
+        outcome = meter.run(claim.make_prefix_job(middle))
+        low, high = (middle, high) if isinstance(outcome.error, Crashed) else (low, middle)
+    error = _get_message(meter.run(claim.make_prefix_job(low)).error)
+    if high > claim.days // 2:
+        raise Crashed(
+            f"the code raises an error on panels that end before {find_day(claim.frames, high)}: {error}",
+            field="factor", got=f"{high} days of start-up", allowed=f"{claim.days // 2} days or fewer",
+            hint="Return missing values where there are too few rows; a factor is computed anew on every day.",
+        )  # fmt: skip
+    return high, error
 
-    def run(self, job: Job) -> Outcome:
-        """Run one job."""
-        [outcome] = self.run_each([job])
-        return outcome
 
-    @property
-    def tried(self) -> tuple[str, ...]:
-        """Return the system calls that the kernel refused in any call, in the order of their first appearance."""
-        return tuple(self._tried)
+def measure_start_up(meter: CountingRunner, claim: CausalClaim) -> int:
+    """Return how many days at the start of a claim cannot be tested, because the code raises on so few days."""
+    outcome = meter.run(claim.make_prefix_job(claim.first))
+    return _find_start_up(meter, claim, claim.first)[0] if isinstance(outcome.error, Crashed) else 0
 
-    @property
-    def cost(self) -> Cost:
-        """Return the cost of all calls so far."""
-        cpu, wall, peak = zip(*self._costs, strict=True) if self._costs else ((0.0,), (0.0,), (0.0,))
-        return Cost(len(self._costs), sum(cpu) / 1000.0, max(wall), max(peak))
+
+def _get_message(error: SandboxError | None) -> str:
+    return "" if error is None else error.message

@@ -20,7 +20,7 @@ from ..jail.frames import Frames
 from ..job import Job, Outcome
 from .claim import CUT_OFF, CausalClaim, Suspect, explain_change, find_day
 from .comparison import Cell, find_first_change, find_first_difference, round_values
-from .proof import CountingRunner
+from .proof_record import CountingRunner
 
 Row = NDArray[np.float64]
 MEMORY_ROWS = (64, 128, 256, 512, 1024)

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from .basis import Basis, explained_share, lengths
+from .gaussian_process import GaussianProcess, explained_share, lengths
 from .matching_pursuit import MAX_LEADER_CORRELATION, marginal_contribution
 
 Frame = NDArray[np.float64]
@@ -27,8 +27,8 @@ class BasisComparison:
 
     Attributes
     ----------
-    basis : Basis
-        Basis of the ``K`` scored formulas.
+    basis : GaussianProcess
+        The process of the ``K`` scored formulas.
     ranks : NDArray[np.float32]
         ``[M, cells]``: ranks of the formulas.
     thin : NDArray[np.bool_]
@@ -39,7 +39,7 @@ class BasisComparison:
         ``[M, K]``: rank correlations with the scored formulas.
     """
 
-    basis: Basis
+    basis: GaussianProcess
     ranks: NDArray[np.float32]
     thin: NDArray[np.bool_]
     size: NDArray[np.int64]
@@ -47,7 +47,7 @@ class BasisComparison:
 
     @cached_property
     def coordinates(self) -> Frame:
-        """Return the coordinates of the formulas in the basis, ``[K, M]``; see `Basis.decorrelate`."""
+        """Return the coordinates of the formulas in the basis, ``[K, M]``; see `GaussianProcess.decorrelate`."""
         return self.basis.decorrelate(self.across)
 
     @cached_property
@@ -110,13 +110,13 @@ class Forecast:
     at_all: Frame
 
 
-def promise_beside_leaders(basis: Basis, across: Frame, kept_place: int = -1) -> tuple[Frame, Frame]:
+def promise_beside_leaders(basis: GaussianProcess, across: Frame, kept_place: int = -1) -> tuple[Frame, Frame]:
     """Return the expected t of formulas after removing the leaders' part, and the share of ranks that is left.
 
     Parameters
     ----------
     basis
-        Basis of the ``K`` scored formulas, with the leaders.
+        The process of the ``K`` scored formulas, with the leaders.
     across
         Rank correlations of the formulas with the scored ones ``[M, K]``.
     kept_place

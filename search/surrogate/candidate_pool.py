@@ -25,7 +25,7 @@ from ...evidence import Window
 from ...factors import Expression, FactorError, Node, express
 from ...factors.space import sample_plain, select_fields
 from ...market import Panel
-from .basis import Basis, lengths
+from .gaussian_process import GaussianProcess, lengths
 from .subsample import SubsampledPanel
 
 MAX_POOL_FORMULAS, POOL_STEP_FORMULAS = 24_000, 500
@@ -160,7 +160,7 @@ class CrossProducts:
     products: list[NDArray[np.float32]] = field(default_factory=list)
     _lengths: list[Frame] = field(default_factory=list, init=False)
 
-    def update(self, basis: Basis) -> None:
+    def update(self, basis: GaussianProcess) -> None:
         """Add the products of newly scored formulas and of new parts of the pool."""
         old = {name: place for place, name in enumerate(self.ids)}
         stay = [place for place, name in enumerate(basis.ids) if name in old]
@@ -188,11 +188,11 @@ class CrossProducts:
             basis.ids,
         )  # set together, so that running out of memory changes nothing
 
-    def across(self, basis: Basis, part: int) -> Frame:
+    def across(self, basis: GaussianProcess, part: int) -> Frame:
         """Return the rank correlations of a part with the scored formulas of the last update, ``[rows, K]``."""
         return np.asarray(self.products[part] / np.outer(self._lengths[part], basis.lengths), np.float64)
 
-    def rows(self, basis: Basis, places: Sequence[int]) -> Frame:
+    def rows(self, basis: GaussianProcess, places: Sequence[int]) -> Frame:
         """Return the rank correlations of members by place with the scored formulas, ``[places, K]``."""
         products, row_lengths = np.zeros((len(places), len(basis.ids))), np.zeros(len(places))
         for row, (part, part_row) in enumerate(map(self.sample.place, places)):

@@ -21,8 +21,8 @@ from ...evidence import Window
 from ...factors import Expression, FactorError
 from ...market import Panel
 from .acquisition import BasisComparison, Forecast, choose_dissimilar, promise_beside_leaders, rank_places
-from .basis import Basis, ScoredFormula
 from .candidate_pool import CrossProducts, Sample, Samples
+from .gaussian_process import GaussianProcess, ScoredFormula
 
 Frame = NDArray[np.float64]
 
@@ -137,7 +137,7 @@ class SurrogateModel:
         self._pool = sample.population
         self._survey_scores = surveys
         self._lock = sample.turn
-        self._basis = Basis()
+        self._basis = GaussianProcess()
         self._cross_products = CrossProducts(sample.population)
         self._learnt: set[str] = set()
 
@@ -193,7 +193,7 @@ class SurrogateModel:
         The promise of a draft is its forecast over the square root of its known share: the t of the whole draft if the
         unknown part were like the known part. The part that leaders explain is removed from both, and each node has a
         price. Choices alternate between the promise beside the leaders and the information of a score about the
-        candidate pool; see `Basis.measure_information`.
+        candidate pool; see `GaussianProcess.measure_information`.
 
         For drafts that are to improve a scored factor, every other choice is by the promise without removing leaders,
         among new drafts: a leader that is a blend explains the very formulas of which it is a blend, until one of those
@@ -268,7 +268,7 @@ class SurrogateModel:
                 for index, formula in enumerate(members)
             ]
 
-    def _rank_by_promise(self, basis: Basis, size: int) -> list[int]:
+    def _rank_by_promise(self, basis: GaussianProcess, size: int) -> list[int]:
         """Return places of the first members by promise; only the known shares of the best are computed."""
         adds = [
             promise_beside_leaders(basis, self._cross_products.across(basis, part))[0]
@@ -284,7 +284,7 @@ class SurrogateModel:
             )
         ]
 
-    def _rank_by_information(self, basis: Basis, size: int) -> list[int]:
+    def _rank_by_information(self, basis: GaussianProcess, size: int) -> list[int]:
         """Return places of members by information, from a part of the first members that changes with the scores."""
         stride = max(-(-size // SHORTLIST), 1)
         places = list(range(len(self._learnt) // SCORES_PER_TURN % stride, size, stride))
@@ -295,19 +295,19 @@ class SurrogateModel:
         is_new = [self._pool.members[place].id not in self._learnt for place in places]
         return ~comparison.thin & (np.abs(comparison.near) < COPY_CORRELATION) & np.array(is_new, np.bool_)
 
-    def _compare_members(self, basis: Basis, places: Sequence[int]) -> BasisComparison:
+    def _compare_members(self, basis: GaussianProcess, places: Sequence[int]) -> BasisComparison:
         """Compare members of the pool with the scored formulas."""
         sample = self._pool
         size = np.array([sample.members[place].core.size for place in places], np.int64)
         thin = np.array([sample.thin[place] for place in places], np.bool_)
         return BasisComparison(basis, sample.ranks(places), thin, size, self._cross_products.rows(basis, places))
 
-    def _update_reference(self) -> Basis:
+    def _update_reference(self) -> GaussianProcess:
         """Return the basis with the current reference formulas."""
         self._basis = self._basis.with_references(self._pool.get_reference_ranks(len(self._learnt)))
         return self._basis
 
-    def _compare(self, basis: Basis, expressions: Sequence[Expression]) -> BasisComparison:
+    def _compare(self, basis: GaussianProcess, expressions: Sequence[Expression]) -> BasisComparison:
         if any(expression.code for expression in expressions):
             raise FactorError("nothing can be foreseen of Python code", field="texts", hint="Score it.")
         fingerprints = self._subsample.fingerprint(expressions)

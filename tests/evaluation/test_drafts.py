@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from alphaloom.evaluation.drafts import pick_drafts
-from alphaloom.search.surrogate.basis import ScoredFormula
+from alphaloom.search.surrogate.gaussian_process import ScoredFormula
 from alphaloom.search.surrogate.model import SurrogateModel
 
 from ..evidence.lab import Lab, claim_of

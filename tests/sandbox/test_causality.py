@@ -9,10 +9,10 @@ from hypothesis import given, settings, strategies as st
 from numpy.typing import NDArray
 
 from alphaloom.sandbox import BadResult, Crashed, Frames, NotCausal, NotDeterministic, SandboxError, TimedOut
-from alphaloom.sandbox.causality.causality import prove
 from alphaloom.sandbox.causality.claim import CausalClaim
 from alphaloom.sandbox.causality.comparison import round_values
-from alphaloom.sandbox.causality.proof import CausalProof, CountingRunner
+from alphaloom.sandbox.causality.proof import prove
+from alphaloom.sandbox.causality.proof_record import CausalProof, CountingRunner
 from alphaloom.sandbox.causality.sweep import iterate_days
 
 from .functions import Function, Functions, Panel

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from alphaloom.evidence.windows import Window
 from alphaloom.factors import parse
 from alphaloom.market import SyntheticConfig, simulate
-from alphaloom.search.surrogate.basis import Basis, ScoredFormula
 from alphaloom.search.surrogate.candidate_pool import CandidatePool, CrossProducts
+from alphaloom.search.surrogate.gaussian_process import GaussianProcess, ScoredFormula
 from alphaloom.search.surrogate.subsample import SubsampledPanel
 
 PANEL = simulate(SyntheticConfig(seed=3, days=120, names=20)).panel
@@ -31,9 +31,9 @@ def test_products_are_those_of_what_is_known_now(seed: int, steps: list[set[int]
     reach = CrossProducts(sample)
     for places in map(sorted, steps):
         basis = (
-            Basis().with_formulas([f"f{at}" for at in places], [ONE] * len(places), ranks[places])
+            GaussianProcess().with_formulas([f"f{at}" for at in places], [ONE] * len(places), ranks[places])
             if places
-            else Basis()
+            else GaussianProcess()
         )
         rows = rng.integers(1, 4)
         sample._firsts.append(sum(map(len, sample.parts)))

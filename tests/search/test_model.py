@@ -10,8 +10,8 @@ from alphaloom.factors import Expression, FactorError, build_planted_market, par
 from alphaloom.factors.space.planted import PlantSettings
 from alphaloom.market import Panel, SyntheticConfig
 from alphaloom.search.surrogate import candidate_pool as population, model as foresight_module
-from alphaloom.search.surrogate.basis import ScoredFormula
 from alphaloom.search.surrogate.candidate_pool import CandidatePool, Samples
+from alphaloom.search.surrogate.gaussian_process import ScoredFormula
 from alphaloom.search.surrogate.matching_pursuit import NOISE_VARIANCE_SHARE
 from alphaloom.search.surrogate.model import FormulaForecast, SurrogateModel
 from alphaloom.search.surrogate.subsample import SubsampledPanel, few_names

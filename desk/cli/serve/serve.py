@@ -124,12 +124,12 @@ def _check_http_options(
 
 
 def _parse_scopes(text: str | None) -> frozenset[str]:
-    from ....mcp_servers.access import DEFAULT_SCOPES, check_scope
+    from ....mcp_servers.access import DEFAULT_SCOPES, parse_scope
 
     if text is None:
         return DEFAULT_SCOPES
     try:
-        return frozenset(check_scope(part.strip()) for part in text.split(",") if part.strip())
+        return frozenset(parse_scope(part.strip()) for part in text.split(",") if part.strip())
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--scopes") from None
 

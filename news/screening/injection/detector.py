@@ -18,7 +18,7 @@ from ..cleaning import MAX_RECORD_CHARS, Clean, sanitise
 from .address import ADDRESS_SIGN, People, find_addressed
 from .concepts import BIT, ConceptMark, find_concepts
 from .disguises import DISGUISES, PAYLOADS, find_views, is_prose
-from .rules import INJECTION_RULES, TEMPLATES, SignRule
+from .rule_tables import INJECTION_RULES, TEMPLATES, SignRule
 from .talk import count_doublings, find_talk
 
 THRESHOLD = 0.45

@@ -8,8 +8,8 @@ from hypothesis import given, strategies as st
 from numpy.typing import NDArray
 
 from alphaloom.factors import parse
-from alphaloom.search.surrogate import basis
-from alphaloom.search.surrogate.basis import Basis, ScoredFormula
+from alphaloom.search.surrogate import gaussian_process
+from alphaloom.search.surrogate.gaussian_process import GaussianProcess, ScoredFormula
 from alphaloom.search.surrogate.matching_pursuit import NOISE_VARIANCE_SHARE
 
 ONE = ScoredFormula(parse("close"), 0.01, 2.0)
@@ -24,7 +24,7 @@ def unit(ranks: NDArray[np.float32]) -> NDArray[np.float64]:
 def test_a_score_tells_by_how_much_the_rest_grows_less_uncertain(seed: int, scored: int) -> None:
     rng = np.random.default_rng(seed)
     known, others, drafts = (rng.integers(-9, 10, (count, 30)).astype(np.float32) for count in (scored, 7, 3))
-    one = Basis().with_references(others[:2])
+    one = GaussianProcess().with_references(others[:2])
     for at in range(scored):  # learned one by one, and before and after the others were exchanged
         one = one.with_formulas([f"f{at}"], [ONE], known[at : at + 1]).with_references(others)
 
@@ -44,8 +44,8 @@ def test_a_score_tells_by_how_much_the_rest_grows_less_uncertain(seed: int, scor
 
 
 def test_of_too_many_the_same_are_kept_whenever_they_came(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(basis, "MAX_STRONGEST_FACTORS", 4)
-    monkeypatch.setattr(basis, "MAX_OTHER_FACTORS", 3)
+    monkeypatch.setattr(gaussian_process, "MAX_STRONGEST_FACTORS", 4)
+    monkeypatch.setattr(gaussian_process, "MAX_OTHER_FACTORS", 3)
     rng = np.random.default_rng(0)
     rows = {
         f"f{at:02d}": ScoredFormula(ONE.expression, float(rank_ic), 1.0)
@@ -54,7 +54,7 @@ def test_of_too_many_the_same_are_kept_whenever_they_came(monkeypatch: pytest.Mo
     ranks = {name: rng.integers(-9, 10, (1, 30)).astype(np.float32) for name in rows}
     found = []
     for _ in range(5):
-        one = Basis()
+        one = GaussianProcess()
         for name in rng.permutation(list(rows)):
             one = one.with_formulas([name], [rows[name]], ranks[name])
         found.append(one.ids)

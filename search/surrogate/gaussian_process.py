@@ -36,7 +36,7 @@ class ScoredFormula(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Basis:
+class GaussianProcess:
     """The scored formulas of a forecast; derived quantities are computed on demand.
 
     Attributes
@@ -60,14 +60,16 @@ class Basis:
     others: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
     reach: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
 
-    def with_references(self, others: NDArray[np.float32]) -> Basis:
+    def with_references(self, others: NDArray[np.float32]) -> GaussianProcess:
         """Return the basis with other reference formulas."""
         if others is self.others:
             return self
         reach = self.ranks @ others.T if self.ids else np.zeros((0, len(others)), np.float32)
         return replace(self, others=others, reach=reach)
 
-    def with_formulas(self, names: Sequence[str], scored: Sequence[ScoredFormula], ranks: NDArray[np.float32]) -> Basis:
+    def with_formulas(
+        self, names: Sequence[str], scored: Sequence[ScoredFormula], ranks: NDArray[np.float32]
+    ) -> GaussianProcess:
         """Return the basis with further formulas; which ones stay does not depend on the order of arrival."""
         old = len(self.ids)
         all_ranks = np.vstack([self.ranks, ranks]) if old else ranks
@@ -82,7 +84,7 @@ class Basis:
         kept_products = np.ascontiguousarray(products[np.ix_(keep, keep)])
         reference_products = ranks @ self.others.T if len(self.others) else np.zeros((len(names), 0), np.float32)
         reach = np.vstack([self.reach, reference_products]) if old else reference_products
-        return Basis(
+        return GaussianProcess(
             tuple(ids[place] for place in keep),
             tuple(rows[place] for place in keep),
             all_ranks[keep],
