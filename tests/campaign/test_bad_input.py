@@ -29,6 +29,8 @@ from alphaloom.sandbox import SandboxUnavailable
 from . import markets
 from .conftest import Files
 
+pytestmark = pytest.mark.integration
+
 ROOT = Path(__file__).resolve().parents[2]
 Capture = pytest.CaptureFixture[str]
 Patch = pytest.MonkeyPatch

@@ -26,6 +26,8 @@ from alphaloom.router.calls.calls import Calls
 from . import markets
 from .conftest import Files
 
+pytestmark = pytest.mark.integration
+
 if TYPE_CHECKING:
     from alphaloom.evaluation import CampaignResult
 

@@ -27,6 +27,8 @@ from ..router.served import Say, Served, chatting
 from . import markets
 from .conftest import Files
 
+pytestmark = pytest.mark.integration
+
 KEYS = {
     "NEAR_KEY": "sk-near-0123456789abcdef", "CLOUD_KEY": "sk-cloud-fedcba9876543210",
     "MY_DB_PASSWORD": "hunter2-hunter2",

@@ -27,6 +27,8 @@ from .test_own import run
 from .test_steering import BRIEF
 from .test_together import CODE, ROOT
 
+pytestmark = pytest.mark.integration
+
 __all__ = ["redis"]
 
 GOAL = "steer.goal=calm names of low volatility"

@@ -21,6 +21,8 @@ from alphaloom.sandbox.cluster import list_descendants
 from . import markets
 from .conftest import Files
 
+pytestmark = pytest.mark.integration
+
 PYTHON = [*markets.BRIEF, "agents.python=true", "agents.rounds=1", "agents.min_search_t=0", "sandbox.workers=2"]
 
 

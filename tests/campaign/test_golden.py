@@ -12,6 +12,8 @@ from alphaloom.evaluation import CampaignResult
 
 from ..golden.frozen import agrees, facts_of_results, words_of
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.mark.slow
 def test_a_small_campaign(finished: CampaignResult) -> None:

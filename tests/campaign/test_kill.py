@@ -20,6 +20,8 @@ import pytest
 
 from alphaloom.sandbox import probe_sandbox
 
+pytestmark = pytest.mark.integration
+
 SMALL = [
     "market.synthetic.days=420",
     "market.synthetic.names=60",

@@ -32,6 +32,8 @@ from ..mcp_servers.numbers import MOST_DIGITS, floats, sign, signs, told
 from ..mcp_servers.opened import opened_to
 from . import markets
 
+pytestmark = pytest.mark.integration
+
 FEWEST = 4
 """Digits from which a number counts as told; verdicts are searched for any digit at all."""
 SMALL = [

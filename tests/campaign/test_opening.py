@@ -19,6 +19,8 @@ from alphaloom.ledger import Ledger
 from . import markets
 from .conftest import Files
 
+pytestmark = pytest.mark.integration
+
 if TYPE_CHECKING:
     from alphaloom.evaluation import CampaignResult
 

@@ -18,6 +18,8 @@ from ..evidence.lab import clock
 from .conftest import Files
 from .test_steering import BRIEF
 
+pytestmark = pytest.mark.integration
+
 ROOT = Path(__file__).resolve().parents[2]
 CALM = """hypotheses:
 - mechanism: calm_owner

@@ -18,6 +18,8 @@ from ..ledger import postgres
 from ..ledger.postgres import PASSWORD, Cluster, free_port
 from .test_kill import answered_again, bill, finish, kill_after, killed, start, wait_for
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:

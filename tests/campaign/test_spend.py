@@ -9,6 +9,8 @@ import pytest
 
 from alphaloom.desk.cli.main import run_command
 
+pytestmark = pytest.mark.integration
+
 if TYPE_CHECKING:
     from alphaloom.evaluation import CampaignResult
 

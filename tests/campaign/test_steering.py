@@ -13,6 +13,8 @@ from alphaloom.ledger import AlphaloomError, SettingsError
 from . import markets
 from .conftest import Files
 
+pytestmark = pytest.mark.integration
+
 BRIEF = [
     *markets.BRIEF,
     "agents.rounds=1",

@@ -24,6 +24,8 @@ from alphaloom.ledger.runs import ask_to_stop
 from . import markets
 from .conftest import Files
 
+pytestmark = pytest.mark.integration
+
 Capture = pytest.CaptureFixture[str]
 
 

@@ -6,6 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+
 from alphaloom import Campaign
 from alphaloom.agents.offline.mechanisms import find_mechanism
 from alphaloom.evidence import EvidenceSettings
@@ -18,6 +20,8 @@ from alphaloom.library.watch import LibraryWatch
 from alphaloom.market import Panel, SyntheticConfig, simulate
 
 from . import markets
+
+pytestmark = pytest.mark.integration
 
 CUT, ALL = 700, 1000
 RULES = LibrarySettings(flag_days=126, flag_p=0.2, retire_e=0.0)

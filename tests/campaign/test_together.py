@@ -19,6 +19,8 @@ from alphaloom.ledger import Ledger
 from . import markets
 from .conftest import Files
 
+pytestmark = pytest.mark.integration
+
 ROOT = Path(__file__).resolve().parents[2] / ".root"
 CODE = """
 import sys

@@ -18,6 +18,8 @@ from alphaloom.desk.cli.main import run_command
 from . import markets
 from .conftest import Files
 
+pytestmark = pytest.mark.integration
+
 if TYPE_CHECKING:
     from alphaloom.evaluation import CampaignResult
 

@@ -12,6 +12,8 @@ from alphaloom.desk.cli.main import run_command
 from alphaloom.evaluation.checks.negative_control import ControlTally, NullRun
 from alphaloom.evaluation.submissions import Submissions
 
+pytestmark = pytest.mark.integration
+
 Capture = pytest.CaptureFixture[str]
 TINY = ["--seeds", "2", "--days", "450", "--names", "40", "--evaluations", "40"]
 

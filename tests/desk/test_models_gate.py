@@ -20,6 +20,8 @@ from alphaloom.desk.cli.main import run_command
 
 from ..serving.gateway.modelled import modelled
 
+pytestmark = pytest.mark.integration
+
 Capture = pytest.CaptureFixture[str]
 CHAT = "/v1/chat/completions"
 CALL = {"model": "tiny", "messages": [{"role": "user", "content": "hello"}], "max_tokens": 3}

@@ -10,6 +10,8 @@ import pytest
 from alphaloom.desk.cli.evidence.power import TABLE_TRIALS
 from alphaloom.desk.cli.main import run_command
 
+pytestmark = pytest.mark.integration
+
 Capture = pytest.CaptureFixture[str]
 FILE = "market: {synthetic: {days: 500, names: 40}}\nevidence: {level: 0.1}\n"
 

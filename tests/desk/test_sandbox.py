@@ -9,6 +9,8 @@ import pytest
 from alphaloom.desk.cli.main import run_command
 from alphaloom.sandbox import Sandbox, SandboxUnavailable
 
+pytestmark = pytest.mark.integration
+
 GOOD = "def factor(panel):\n    return panel['close'].pct_change(5, fill_method=None)\n"
 AHEAD = "def factor(panel):\n    return panel['close'].shift(-3)\n"
 CHANCE = "import numpy\n\ndef factor(panel):\n    return panel['close'] * numpy.random.default_rng().normal()\n"

@@ -22,6 +22,8 @@ from mcp.client.streamable_http import streamable_http_client
 
 from alphaloom.desk.cli.main import run_command
 
+pytestmark = pytest.mark.integration
+
 ROOT = Path(__file__).resolve().parents[2]
 CAMPAIGN = """
 market:

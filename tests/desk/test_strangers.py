@@ -27,6 +27,8 @@ from alphaloom.mcp_servers.access import Grant, create_token
 from ..mcp_servers.started import ROOT, alphaloom, campaign, environment
 from ..serving.gateway.modelled import modelled
 
+pytestmark = pytest.mark.integration
+
 DESCRIPTORS, STRANGERS = 1024, 1100
 ANSWER_S, END_S = 2.0, 5.0
 """The promises: how soon an honest client is answered, and how soon SIGTERM ends a server, whatever is held open."""

@@ -31,6 +31,8 @@ from alphaloom.sandbox import Frames, Job, Outcome, Runner, SandboxUnavailable, 
 from .lab import SMALL, WIDE, clock, market, scorer, steps
 from .test_adjusted_price_leak import adjusted
 
+pytestmark = pytest.mark.integration
+
 COPY = 'def factor(panel):\n    return -panel["returns"].rolling(20).std()'
 TELLS = 'def factor(panel):\n    raise ValueError(panel["close"].iloc[0].to_list())\n    return panel["close"]'
 STATE = """

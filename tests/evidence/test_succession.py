@@ -28,6 +28,8 @@ from alphaloom.market import Panel, Plant, SyntheticConfig, simulate
 
 from .lab import KNOWN, SMALL, Lab, engine, known_values
 
+pytestmark = pytest.mark.integration
+
 CUT, ALL = 600, 900
 FRESH = "rank(ts_rank(volume, 20))"
 HEIR = f"{KNOWN} + 1.1 * {FRESH}"

@@ -18,6 +18,8 @@ from ..evidence.lab import SMALL, Lab, market, read
 from ..mcp_servers.opened import opened_to
 from .frozen import agrees, digest
 
+pytestmark = pytest.mark.integration
+
 TOLD = {"title", "description", "examples"}
 """Keys of a schema whose values are words."""
 COMMANDS = [

@@ -17,6 +17,8 @@ from alphaloom.market.quality.moves import LogMoves
 
 from .planted import found
 
+pytestmark = pytest.mark.integration
+
 DATA = Path(os.environ.get("ALPHALOOM_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
 MEMBERS, CRAWL = "us_sp500_2008_2017.parquet", "us_crawl_top1500_2015_2017.parquet"
 BIG = np.log(1.4)

@@ -30,6 +30,8 @@ from ..market.vendor import SPLITS, Draw, Vendor
 from .opened import opened_to, unrecorded
 from .shelves import LAST_DAY, shelved, text
 
+pytestmark = pytest.mark.integration
+
 VENDOR = Vendor.of(420, 40, comes=390)
 EVENTS: list[Draw] = [(200, 3, 20, 2.0), (330, 5, 0, 1.5)]
 ACTIONS = VENDOR.actions(EVENTS)

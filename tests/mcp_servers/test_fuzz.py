@@ -27,6 +27,8 @@ from .numbers import MOST_DIGITS, Sign, floats, sign, signs, told
 from .opened import opened_to, served_to
 from .shelves import MANY, shelved
 
+pytestmark = pytest.mark.integration
+
 ROOT = Path(__file__).resolve().parents[2]
 FEWEST = 5
 """Digits of a number that is looked for: a panel has thousands of numbers, and of four digits many agree by chance."""

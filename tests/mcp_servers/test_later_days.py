@@ -32,6 +32,8 @@ from ..evidence.lab import clock, market
 from .opened import opened_to
 from .probes import HEAD, probes
 
+pytestmark = pytest.mark.integration
+
 DAYS, NAMES, STOP = 300, 24, 120
 SETTINGS = EvidenceSettings(
     windows=WindowSettings(search=STOP / DAYS, selection=0.35, min_search_days=40, min_selection_days=40),

@@ -11,12 +11,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
 from mcp import Client, StdioServerParameters
 
 from alphaloom.desk.cli.main import run_command
 from alphaloom.market import Panel
 
 from ..evidence.lab import market
+
+pytestmark = pytest.mark.integration
 
 ROOT = Path(__file__).resolve().parents[2]
 

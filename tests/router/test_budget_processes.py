@@ -17,6 +17,8 @@ from ..ledger import postgres
 from ..ledger.postgres import Cluster
 from . import spender
 
+pytestmark = pytest.mark.integration
+
 ROOT = Path(__file__).resolve().parents[2] / ".root"
 KINDS = ["file"] if postgres.lacking() else ["file", "postgres"]
 

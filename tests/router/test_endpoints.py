@@ -18,6 +18,8 @@ from alphaloom.router.timing import Timing
 
 from .servers import Server
 
+pytestmark = pytest.mark.integration
+
 Build = Callable[..., Router]
 Make = Callable[..., Task]
 QUICK = {"probe_seconds": 1.0, "heartbeat_seconds": 0.1, "patience_seconds": 5.0}

@@ -8,6 +8,8 @@ import pytest
 from .misbehaving import EXPECTED, Outcome, expected, outcome
 from .misbehaviours import KEY, PLAYS
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture
 def no_network() -> None:

@@ -48,6 +48,8 @@ from alphaloom.sandbox.cluster import list_descendants
 from alphaloom.sandbox.jail.text import clean
 from alphaloom.sandbox.native.syscalls import MACHINES
 
+pytestmark = pytest.mark.integration
+
 MEAN = "def factor(panel):\n    print('noise' * 1000)\n    return panel['close'].rolling(5).mean() / panel['volume']"
 CLOSE = "\n    return panel['close']"
 LIMITS = Limits(wall_s=2, memory_mb=200)

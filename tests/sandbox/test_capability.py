@@ -17,6 +17,8 @@ from alphaloom.sandbox.native.capability import examine_primitives
 from alphaloom.sandbox.native.escapes import require_contained
 from alphaloom.sandbox.native.syscalls import find_machine
 
+pytestmark = pytest.mark.integration
+
 ROOT = Path(__file__).resolve().parents[2]
 MISSING = [one.name for one in examine_primitives() if one.required and not one.works]
 needs_walls = pytest.mark.skipif(bool(MISSING), reason=f"missing here: {', '.join(MISSING)}")

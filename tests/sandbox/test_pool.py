@@ -18,6 +18,8 @@ from alphaloom.sandbox import Busy, Frames, Job, Limits, Outcome, Sandbox, Sandb
 from alphaloom.sandbox.backend import WorkerBroken
 from alphaloom.sandbox.pool import WorkerPool
 
+pytestmark = pytest.mark.integration
+
 FRAMES = Frames({"close": np.ones((3, 2))}, np.datetime64("2020-01-01") + np.arange(3), ("A", "B"))
 JOB = Job("def factor(panel):\n    return panel['close']", FRAMES)
 GOOD = Outcome(np.ones((3, 2)), None, 1.0, 1.0, 1.0)

@@ -16,6 +16,8 @@ from alphaloom.sandbox.causality.comparison import TOLERANCE, find_first_change,
 
 from .panels import code, frames, snippets
 
+pytestmark = pytest.mark.integration
+
 PANEL = frames()
 LEGITIMATE, CHEATS = snippets("legitimate"), snippets("cheats")
 SWEPT = "# Found by the sweep."

@@ -16,6 +16,8 @@ from alphaloom.router.context import CacheLimits, ContextCache, RedisStore, Sqli
 from .conftest import KINDS
 from .texts import filing
 
+pytestmark = pytest.mark.integration
+
 ROOT = Path(__file__).resolve().parents[3]
 
 

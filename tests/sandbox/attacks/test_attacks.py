@@ -15,6 +15,8 @@ import pytest
 from .snippet import read
 from .users import NOBODY, ROOT, OutOfReach, copied, paths, within_reach
 
+pytestmark = pytest.mark.integration
+
 CLASSES = sorted({snippet.group for snippet in read()})
 USERS = ("root", "nobody") if os.getuid() == 0 else ("whoever is here",)
 PROOFS = ("behaves_when_tested", "time_and_randomness")
