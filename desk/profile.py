@@ -49,7 +49,7 @@ def profile_rows(profile: FactorProfile) -> list[tuple[str, str]]:
     rows = [
         ("RankIC by the market's regime", _format_regimes(profile.by_regime)),
         ("rank correlation with", _format_exposures(profile.exposures)),
-        ("with all of these taken out", _format_neutralised(profile.neutralised)),
+        ("after removing all of these", _format_neutralised(profile.neutralised)),
         ("capacity of each side", _format_capacity(profile.capacity)),
     ]
     return [(label, text) for label, text in rows if text]
@@ -103,7 +103,9 @@ def _format_neutralised(neutralised: NeutralisedIC | None) -> str:
     if neutralised.t is None:
         return "nothing is left"
     share = neutralised.kept
-    remark = f", {percent(share, 0)} of it kept" if share is not None and abs(share) <= MAX_SHARE_SHOWN_OF_IC else ""
+    remark = (
+        f" ({percent(share, 0)} of the original)" if share is not None and abs(share) <= MAX_SHARE_SHOWN_OF_IC else ""
+    )
     return f"RankIC {_format_ic(neutralised.rank_ic)}, t {number(neutralised.t, 2, sign=True)}{remark}"
 
 

@@ -25,14 +25,13 @@ if TYPE_CHECKING:
 __all__ = ["Card", "GateStep", "build_card", "collect_doubts", "find_deciding_step"]
 
 DEFLATED_LABELS = {
-    "by_trials": "deflated Sharpe, trials",
-    "by_evaluations": "… evaluations",
-    "by_clusters": "… clusters",
+    "by_trials": "deflated Sharpe (probability), by trials",
+    "by_evaluations": "… by evaluations",
+    "by_clusters": "… by clusters",
 }
 DEFLATED_MEANS = (
-    "The deflated Sharpe is of this factor's own book after costs, as if it were the best of so many tries: "
-    "all evaluated ones were chosen from on search days, and the gate tests the RankIC on selection days. "
-    "It decides nothing, and a low one beside an acceptance says that the book alone is no proof."
+    "The deflated Sharpe is the probability that the Sharpe ratio of this factor's own book after costs exceeds the "
+    "best of that many worthless tries. It is informational: the gate tests the RankIC, not the Sharpe ratio."
 )
 DIRECTION_WORDS = {1: "higher values, higher returns", -1: "higher values, lower returns"}
 MIN_MERIT_CHANCE = 0.005
@@ -110,7 +109,7 @@ def find_deciding_step(entry: FactorEntry) -> GateStep | None:
 def _list_facts(entry: FactorEntry) -> list[tuple[str, str]]:
     facts = [
         ("trial", f"no. {count(entry.trial)}" if entry.trial is not None else DASH),
-        ("largest correlation with the library at the close", number(entry.library_correlation, 2, sign=True)),
+        ("largest correlation with the library at the end of the run", number(entry.library_correlation, 2, sign=True)),
     ]
     if entry.incremental:
         facts.append(("beside the library, on search", describe_added_value(entry.incremental)))
@@ -131,7 +130,7 @@ def _list_measures(search: WindowMetrics, selection: SelectionMetrics) -> list[t
     rows = [
         ("RankIC a day", [number(window.rank_ic, 4, sign=True) for window in windows]),
         ("t, Newey-West", [number(window.t, 2, sign=True) for window in windows]),
-        ("p, one-sided, of a mean constant in the window", [DASH, p_value_text(selection.p_value)]),
+        ("p, one-sided (assumes a constant mean)", [DASH, p_value_text(selection.p_value)]),
         ("IC", [number(window.ic, 4, sign=True) for window in windows]),
         ("ICIR, of RankIC", [number(window.icir, 2, sign=True) for window in windows]),
         ("turnover a day", [percent(window.turnover) for window in windows]),

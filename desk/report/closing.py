@@ -91,7 +91,7 @@ def exam_rows(exam: SealedExam | None) -> Facts:
     if exam is None or not exam.opened:
         return []
     suffix = ", of what is held" if exam.test == "held" else ""  # t is of the labels, so the other test is named
-    p_value = (f"p, one-sided{suffix}, of a mean constant in the window", p_value_text(exam.p_value))
+    p_value = (f"p, one-sided{suffix} (assumes a constant mean)", p_value_text(exam.p_value))
     return [
         ("RankIC", number(exam.rank_ic, 4, sign=True)),
         ("t", number(exam.t, 2, sign=True)),

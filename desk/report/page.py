@@ -187,7 +187,7 @@ def _list_rules(settings: AppliedSettings | None) -> Sequence[tuple[str, str]]:
     rules, budget = settings.evidence, settings.budget
     rows = [
         ("Costs", describe_costs(rules.costs)),
-        ("Significance level of all trials together", percent(rules.level, 0)),
+        ("Expected share of false acceptances, at most", percent(rules.level, 0)),
         ("Watchlist p-value threshold", p_value_text(rules.watch_p)),
         ("Largest shared subtree with a known factor", percent(rules.max_similarity, 0)),
         ("Largest rank correlation with the library", number(rules.max_redundancy, 2)),
@@ -330,7 +330,7 @@ def describe_variety(variety: SearchVariety) -> str:
     if not variety.hypotheses:
         return ""
     text = f"{plural(variety.hypotheses, 'hypothesis', 'hypotheses')} on {plural(variety.mechanisms, 'mechanism')}"
-    text += f", as varied as {variety.effective:.1f} equally frequent ones"
+    text += f" (effective number: {variety.effective:.1f})"
     if variety.niches:
         text += f", in {plural(variety.niches, 'niche')} of mechanism, horizon and turnover"
     if not variety.refused:

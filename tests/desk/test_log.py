@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -119,19 +121,16 @@ def test_a_run_without_end_is_read_some_at_a_time() -> None:
     """Two million events would not fit: those that were not asked for are not read."""
     read: list[int] = []
 
-    class Endless:
-        def event_entries(self, run: str, place: int) -> Any:
-            for number in range(2_000_000):
-                read.append(number)
-                body = {"by": "ann"}
-                yield RegisterEntry(number, f"{number:09d}", Event(run, "stop", str(number), body))
+    def endless(run: str, place: int) -> Iterator[RegisterEntry[Event]]:
+        for number in range(2_000_000):
+            read.append(number)
+            yield RegisterEntry(number, f"{number:09d}", Event(run, "stop", str(number), {"by": "ann"}))
 
-        def verdict_entries(self, run: str, place: int) -> Any:
-            return iter(())
-
-        def statuses(self, run: str) -> list[tuple[str, str]]:
-            return []
-
-    chronicle = Chronicle(Endless(), "r1")  # type: ignore[arg-type]
+    ledger: Any = SimpleNamespace(
+        events=SimpleNamespace(entries=endless),
+        verdicts=SimpleNamespace(entries=lambda run, place: iter(())),
+        runs=SimpleNamespace(statuses=lambda run: []),
+    )
+    chronicle = Chronicle(ledger, "r1")
     assert len(list(itertools.islice(chronicle.read(), 1_000))) == 1_000
     assert len(read) < 1_010

@@ -27,7 +27,7 @@ def test_it_is_said_in_sentences() -> None:
         "Brought along: 3 formulas, 1 hypothesis, own pages for idea, the agent mine.py:propose."
     )
     assert describe_variety(Results.read(FULL).diversity).startswith(
-        "9 hypotheses on 4 mechanisms, as varied as 3.5 equally frequent ones, in 7 niches of mechanism, "
+        "9 hypotheses on 4 mechanisms (effective number: 3.5), in 7 niches of mechanism, "
         "horizon and turnover; 2 more got no branch"
     )
 

@@ -193,7 +193,7 @@ def test_costs_stand_wherever_a_figure_is_after_costs(finished: Run) -> None:
 def test_the_rules_show_every_threshold_of_the_run(finished: Run) -> None:
     said = part(html(finished()), "Data and windows")
     for rule in (
-        "Significance level of all trials together 4 %", "Watchlist p-value threshold 0.03",
+        "Expected share of false acceptances, at most 4 %", "Watchlist p-value threshold 0.03",
         "Largest shared subtree with a known factor 83 %", "Largest rank correlation with the library 0.65",
         "Suspiciously high RankIC (alert) 0.070", "Declared earlier trials 3",
         "Largest formula 28 nodes, 9 deep", "Evaluations allowed 1,200", "Trials allowed 9",
@@ -266,8 +266,8 @@ def test_a_run_of_an_older_version_has_a_report_without_other_rules(finished: Ru
 
 def test_the_deflated_ratio_is_shown_for_every_count(finished: Run) -> None:
     said = part(html(finished()), "Accepted")
-    assert "deflated Sharpe, trials — 91 % … evaluations — 62 % … clusters — 87 %" in said
-    assert "It decides nothing, and a low one beside an acceptance says that the book alone is no proof." in said
+    assert "deflated Sharpe (probability), by trials — 91 % … by evaluations — 62 % … by clusters — 87 %" in said
+    assert "It is informational: the gate tests the RankIC, not the Sharpe ratio." in said
 
 
 def test_the_bounds_of_signals_are_told_for_what_they_are(finished: Run) -> None:
@@ -279,7 +279,7 @@ def test_a_deflated_ratio_of_nothing_is_put_into_words(finished: Run) -> None:
     results = example.results()
     for each in results["accepted"]:
         each["metrics"]["selection"]["deflated_sharpe"]["by_evaluations"] = 0.0002
-    assert "… evaluations — 0 %, below the best expected by chance … clusters — 87 %" in part(
+    assert "… by evaluations — 0 %, below the best expected by chance … by clusters — 87 %" in part(
         html(finished(results)), "Accepted"
     )
 
