@@ -73,7 +73,7 @@ class Evaluator:
     submissions: Submissions = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Create the services eagerly: of lazy ones, two threads could create two, with two views of the library."""
+        """Create the services eagerly: of lazy ones, two threads could create two."""
         log = RunLog(self.ledger, self.run)
         factors = PanelFactors(self.engine, self.panel, self.windows, self.mandate, log)
         reviews = Reviews(self.ledger, self.run, self.approve)

@@ -1,7 +1,7 @@
 """One caller's servers: its rooms, its scopes, the record of its calls, and the calls in flight.
 
-`CallerEntry.refusal` checks the scope that a tool requires. `CallerEntry.record_call` records each call before it is
-answered. `InFlightCalls` lets the servers end only after the calls in flight.
+`CallerEntry.record_call` records each call before it is answered. `InFlightCalls` lets the servers end only after the
+calls in flight.
 """
 
 from __future__ import annotations

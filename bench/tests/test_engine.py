@@ -23,7 +23,7 @@ from bench.engine.search import SearchCost, broods
 from bench.engine.workload import FIELDS, GROUPINGS, RANK_SHARE, count, workload
 from bench.rivals.pandas_reference import make
 
-RIVALS = Path(alphaloom.__file__).resolve().parent / "benchmarks" / "rivals"
+RIVALS = Path(alphaloom.__file__).resolve().parent / "bench" / "rivals"
 
 
 def a_result() -> Result:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -27,7 +28,7 @@ from bench.search.known import draws, form
 from bench.search.market import life_in, objection
 from bench.search.methods.campaign import Alphaloom
 from bench.search.methods.method import Allowance, Factor, Method
-from bench.search.methods.outside import Outside
+from bench.search.methods.outside import Outside, boosted, genetic
 from bench.search.pursuit import Distinct, by_gain
 from bench.search.scoring import Truth, judged, recall, span_r2, unrelated
 from bench.search.table import figures, table
@@ -309,3 +310,8 @@ def test_what_tells_most_explains_more_than_what_is_most_unlike() -> None:
     for early, late in found.values():
         assert 0 < early < late < 1
     assert found["the most telling"][1] > found["the most unlike"][1]
+
+
+@pytest.mark.parametrize("rival", [genetic, boosted])
+def test_a_rival_is_known_by_what_its_process_runs(rival: Callable[[Path], Outside], tmp_path: Path) -> None:
+    assert rival(tmp_path).state().startswith(rival(tmp_path).module)

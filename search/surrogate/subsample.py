@@ -105,6 +105,7 @@ class SubsampledPanel:
             part = fresh[start : start + FORMULAS_PER_BATCH]
             values = self._engine.evaluate(part)
             prints.update(zip((formula.text for formula in part), map(self._rank_values, values), strict=True))
+            del values  # or two batches would be held at once
         for text in texts:
             self._cache[text] = prints[text]
             self._cache.move_to_end(text)

@@ -18,9 +18,11 @@ from alphaloom import Campaign
 from alphaloom.campaign import campaign
 from alphaloom.desk.cli.main import run_command
 from alphaloom.evaluation import close
+from alphaloom.evaluation.search_scoring import SearchScoring
 from alphaloom.evidence.gate.acceptance_gate import AcceptanceGate
 from alphaloom.factors import parse
-from alphaloom.ledger import AlphaloomError, Ledger
+from alphaloom.ledger import AlphaloomError
+from alphaloom.ledger.runs import RunRecord
 from alphaloom.router.calls.calls import Calls
 
 from . import markets
@@ -227,13 +229,13 @@ def failing(function: Callable[..., Any], calls: int) -> Callable[..., Any]:
 
 PLACES = {
     "a model's reply": (Calls, "_record", 7),
-    "a score": (Ledger, "record_evaluation", 20),
+    "a score": (SearchScoring, "record", 20),
     "a look at selection": (AcceptanceGate, "_test_on_selection", 2),
     "the close": (campaign, "close", 1),
     "the combination": (campaign, "write_closing", 1),
     "the risk gate": (campaign, "trade", 1),
     "results.json": (campaign, "write_json", 2),
-    "the last word": (Ledger, "finish_run", 1),
+    "the last word": (RunRecord, "finish", 1),
 }
 
 

@@ -47,7 +47,7 @@ class Outside:
 
     def state(self) -> str:
         """Return the digest of what its process runs, and of the packages."""
-        files = [ROOT / "benchmarks" / "rivals" / f"{name}.py" for name in (self.module, "days")]
+        files = [ROOT / "bench" / "rivals" / f"{name}.py" for name in (self.module, "days")]
         return self.module + compute_digest([*PACKAGES, *(file.read_text() for file in files)])[:8]
 
     def search(self, ground: Ground, allowance: Allowance, seed: int) -> Answer:
