@@ -134,7 +134,7 @@ class Campaign:
     render: ClassVar[Callable[[Path], Path] | None] = None
 
     @classmethod
-    def from_yaml(  # noqa: PLR0913  the options of `alphaloom run`
+    def from_yaml(  # noqa: PLR0913 - the options of `alphaloom run`
         cls, path: str | Path, *, panel: str | Path | None = None, sectors: str | Path | None = None,
         as_of: date | None = None, seed: int | None = None, workspace: str | Path | None = None,
         overrides: Sequence[str] = (), ledger: str = "",

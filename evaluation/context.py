@@ -41,7 +41,7 @@ class PanelContext:
     samples: Samples = field(default_factory=Samples)
 
     @classmethod
-    def set_up(  # noqa: PLR0913  the two modes are named by their callers
+    def set_up(  # noqa: PLR0913 - the two modes are named by their callers
         cls, panel: Panel, ledger: Ledger, settings: EvidenceSettings, dataset: str, *, store: bool = True,
         apart: bool = False, runner: Runner | None = None,
     ) -> PanelContext:  # fmt: skip

@@ -3,11 +3,11 @@
 `newey_west_t` measures a mean with standard errors that allow for autocorrelation. `null_distribution` turns its t into
 a p-value.
 
-A label of h days makes the daily RankIC of a worthless factor a moving average. Its autocorrelation at lag j is (1 -
-j/h) times that of the factor itself, so it is largest at every lag for a factor that never changes. That worst case,
-flat weights over h shocks, is the null (`tests/evidence/test_newey_west.py` checks faster factors, and shocks whose
-size clusters in time, against it: their tails are thinner; `make tails` counts down to 1e-5). Newey-West errors are too
-small in samples of this size: at 294 days and 5-day labels a normal p-value of 1e-4 is really 1e-3.
+A label of h days makes the daily RankIC of a worthless factor a moving average. Its autocorrelation at lag j is
+(1 - j/h) times that of the factor itself, so it is largest at every lag for a factor that never changes. That worst
+case, flat weights over h shocks, is the null (`tests/evidence/test_newey_west.py` checks faster factors, and shocks
+whose size clusters in time, against it: their tails are thinner; `make tails` counts down to 1e-5). Newey-West errors
+are too small in samples of this size: at 294 days and 5-day labels a normal p-value of 1e-4 is really 1e-3.
 
 With Gaussian shocks e the event |t| > c is a quadratic form, ``(b'e)**2 - c**2 e'Be > 0``. Its probability is one
 contour integral, computed here to about ten digits at any depth of the tail. Nothing is simulated or extrapolated; the

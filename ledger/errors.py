@@ -49,7 +49,7 @@ class AlphaloomError(Exception):
     exit_code: int = 2
     """0 is never an error; 1 refused, 2 bad input, 3 a capability is missing, 4 a budget ended."""
 
-    def __init__(  # noqa: PLR0913  the parts of a message to a person
+    def __init__(  # noqa: PLR0913 - the parts of a message to a person
         self,
         message: str = "",
         *,

@@ -90,7 +90,7 @@ class Router:
         Clock, sleep and jitter for rests, retries and probes of servers; the machine's by default.
     """
 
-    def __init__(  # noqa: PLR0913  what it depends on is passed in
+    def __init__(  # noqa: PLR0913 - what it depends on is passed in
         self,
         config: RouterConfig,
         ledger: Ledger,

@@ -56,7 +56,7 @@ class Device:
         return self.name != "cpu"
 
 
-def _make_gpu(  # noqa: PLR0913  the columns of the table below
+def _make_gpu(  # noqa: PLR0913 - the columns of the table below
     name: str, title: str, gib: float, speeds: tuple[float, float | None, float], link: tuple[str, float, float],
     batched_tokens: int, accelerator: str,
 ) -> Device:  # fmt: skip

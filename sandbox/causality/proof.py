@@ -37,7 +37,7 @@ LARGE_PANEL_BYTES = 4_000_000
 """Size of a panel from which it is faster to find the columns that the code needs first."""
 
 
-def prove(  # noqa: PLR0913  seed, cuts and progress are passed in
+def prove(  # noqa: PLR0913 - seed, cuts and progress are passed in
     runner: Runner,
     code: str,
     frames: Frames,
