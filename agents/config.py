@@ -30,15 +30,19 @@ class AgentsConfig(BaseModel):
     hypotheses: int = Field(default=5, ge=1, le=64, description="hypotheses per round")
     candidates: int = Field(default=5, ge=1, le=64, description="candidates per hypothesis and step")
     drafts: int = Field(
-        default=4, ge=1, le=64,
+        default=4,
+        ge=1,
+        le=64,
         description="formulas drafted for each that is scored; "
         "a forecast from earlier scores chooses, at no evaluation",
-    )  # fmt: skip
+    )
     redrafts: int = Field(
-        default=0, ge=0, le=8,
+        default=0,
+        ge=0,
+        le=8,
         description="times that an agent is asked to change the drafts that are most worth scoring "
         "before any is scored; each is a model call per hypothesis and step",
-    )  # fmt: skip
+    )
     steps: int = Field(default=3, ge=0, le=20, description="critiques, each followed by mutation, per hypothesis")
     repairs: int = Field(default=2, ge=0, le=2, description="repairs of a refused formula with the exact error")
     max_concurrency: int = Field(default=4, ge=1, le=256, description="hypotheses whose models are asked at once")
@@ -73,23 +77,29 @@ class AgentsConfig(BaseModel):
         default=True, description="tell the agents what was tried before; false only to see what that is worth"
     )
     unexplored: int = Field(
-        default=24, ge=0, le=64,
+        default=24,
+        ge=0,
+        le=64,
         description="formulas that nobody wrote yet, and that are most worth a score, "
         "of which agents are told each round",
-    )  # fmt: skip
+    )
     news: int = Field(
-        default=0, ge=0, le=20,
+        default=0,
+        ge=0,
+        le=20,
         description="newest texts of the workspace of which the Idea agent is told each round; 0: none",
-    )  # fmt: skip
+    )
     archive: bool = Field(
         default=True,
         description="remember and show the best of every niche of mechanism, horizon and turnover; "
         "false: the strongest alone",
     )
     islands: int = Field(
-        default=4, ge=1, le=64,
+        default=4,
+        ge=1,
+        le=64,
         description="lines of search that see each other's formulas every fourth round only; 1: all see all",
-    )  # fmt: skip
+    )
     directed: bool = Field(
         default=True,
         description="change formulas as their weaknesses ask for; false only to see what that is worth",
@@ -100,19 +110,24 @@ class AgentsConfig(BaseModel):
         "which reaches models of place local, and attested ones",
     )
     jurisdiction: str = Field(
-        default="", max_length=40,
+        default="",
+        max_length=40,
         description="which all that agents ask may not leave, such as CH; "
         "models of place local and attested ones stand in any",
-    )  # fmt: skip
+    )
     tenant: str = Field(
-        default="", max_length=64, pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]*)?$",
+        default="",
+        max_length=64,
+        pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]*)?$",
         description="on whose behalf agents ask: the caps of that name in models.budget.tenants hold over all runs",
-    )  # fmt: skip
+    )
     max_likeness: float = Field(
-        default=0.8, gt=0, le=1,
+        default=0.8,
+        gt=0,
+        le=1,
         description="share of words from which two hypotheses of one direction, horizon and fields are one; "
         "1: the same words",
-    )  # fmt: skip
+    )
 
 
 class Models(RouterConfig):
@@ -168,9 +183,10 @@ class Steer(BaseModel):
     )
     prompts: Path | None = Field(default=None, description="folder with idea.md, factor.md or eval.md of one's own")
     agent: str = Field(
-        default="", max_length=500,
+        default="",
+        max_length=500,
         description="an agent of one's own: module:function or file.py:function",
-    )  # fmt: skip
+    )
     agent_hypotheses: int = Field(default=2, ge=1, le=64, description="hypotheses of a round that are that agent's")
     agent_timeout_s: float = Field(default=60.0, gt=0, le=86_400, description="seconds that it may think")
 

@@ -40,7 +40,8 @@ class NoUsableReply(AgentError):
 
     def __init__(self, place: str, said: str) -> None:
         super().__init__(
-            f"no model gave a reply that can be used, so nothing was tested: {said}", field="models.models",
+            f"no model gave a reply that can be used, so nothing was tested: {said}",
+            field="models.models",
             hint="Mend the model, or what serves it, then resume the run: it is asked anew.",
-        )  # fmt: skip
+        )
         self.place, self.said = place, said

@@ -147,9 +147,11 @@ async def _ask_in_time(seconds: float, key: str, ask: Callable[[], Awaitable[T]]
             return await ask()
     except TimeoutError as error:
         raise NodeTimedOut(
-            f"no answer to {key} within {seconds:g} seconds", field="agents.node_timeout_seconds", got=seconds,
+            f"no answer to {key} within {seconds:g} seconds",
+            field="agents.node_timeout_seconds",
+            got=seconds,
             hint="Raise agents.node_timeout_seconds if the model is only slow; resume the run to ask again.",
-        ) from error  # fmt: skip
+        ) from error
 
 
 def record_failure(search: SearchContext, key: str, error: Exception) -> int:

@@ -130,11 +130,13 @@ class Own(BaseModel):
         """Return version, digest and origin of each role's page."""
         return {
             name: {
-                "version": page.version, "digest": page.digest, "whose": "own" if name in self.prompts else "shipped"
+                "version": page.version,
+                "digest": page.digest,
+                "whose": "own" if name in self.prompts else "shipped",
             }
             for name in PROMPT_ROLES
             for page in [self.prompt(name)]
-        }  # fmt: skip
+        }
 
 
 @dataclass(frozen=True)
@@ -248,10 +250,13 @@ def _import_file(path: Path) -> object:
 
 def _make_error(name: str, why: str) -> AgentError:
     return AgentError(
-        f"The agent {name.rpartition('/')[2]!r} {why}.", field="steer.agent", got=name.rpartition("/")[2],
+        f"The agent {name.rpartition('/')[2]!r} {why}.",
+        field="steer.agent",
+        got=name.rpartition("/")[2],
         allowed="module:function or file.py:function, an async callable that takes a View",
-        hint="See examples/own_agent.py.", code="own_part",
-    )  # fmt: skip
+        hint="See examples/own_agent.py.",
+        code="own_part",
+    )
 
 
 def deep_freeze(value: Any) -> Any:

@@ -69,9 +69,13 @@ def read_prompt(name: str, body: bytes) -> Prompt:
         )
     if facts.get("name", name) != name:
         raise AgentError(
-            f"the header of {name}.md says that it is the page {facts['name']!r}", field="name", got=facts["name"],
-            allowed=name, hint="Name the file after the page that it replaces, or mend the header.", code="prompt",
-        )  # fmt: skip
+            f"the header of {name}.md says that it is the page {facts['name']!r}",
+            field="name",
+            got=facts["name"],
+            allowed=name,
+            hint="Name the file after the page that it replaces, or mend the header.",
+            code="prompt",
+        )
     return Prompt(name, facts["version"], text.strip() + "\n", sha256(body).hexdigest())
 
 

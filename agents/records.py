@@ -152,12 +152,14 @@ class FormulaAttempt:
             errors = AttemptRefusal(str(body.get("stage", "")), tuple(body.get("errors", ())))
             return cls(key, text, refusal=errors, intent=intent)
         return cls(
-            key, text, str(body.get("id", "")),
+            key,
+            text,
+            str(body.get("id", "")),
             sheet=SearchSheet.parse(body.get("sheet", {})),
             weaknesses=tuple(SheetWeakness(row["code"], row.get("message", "")) for row in body.get("weaknesses", ())),
             intent=intent,
             descent=AttemptDescent(body["parent_t"], body["where"]) if "parent" in body else None,
-        )  # fmt: skip
+        )
 
 
 def read_attempt(journal: AgentJournal, key: str) -> FormulaAttempt:
@@ -363,7 +365,7 @@ class RoundMemory:
                 "factors", "leaders", "unexplored", "hypotheses", "mechanisms", "refusals",
                 "library", "decaying", "news", "documents",
             )
-        }  # fmt: skip
+        }  # fmt: skip  # a table
         return cls(
             tuple(list_names(body.get("fields", []))),
             tuple(list_names(body.get("groups", []))),

@@ -52,9 +52,12 @@ from .blocks import thinned
 
 RUN: Final = "adaptive"
 SETTINGS: Final = EvidenceSettings(
-    max_similarity=1.0, max_redundancy=1.0, published=False, windows=WindowSettings(search=0.4, selection=0.5),
+    max_similarity=1.0,
+    max_redundancy=1.0,
+    published=False,
+    windows=WindowSettings(search=0.4, selection=0.5),
     complexity=ComplexitySettings(max_size=5000, max_depth=500, max_constants=500, max_fields=50),
-)  # fmt: skip
+)
 MOST_LENGTH: Final = 45
 """Characters of a formula that is looked at: short ones, so that many fit into one."""
 
@@ -263,8 +266,11 @@ def table(found: Sequence[Mapping[tuple[int, str], Outcome]], counts: Sequence[i
     promised = "sum of levels".ljust(18) + "".join(
         f"{sum(lond_level(number, 0, SETTINGS.level) for number in range(1, count + 2)):18.4f}" for count in counts
     )
-    return [head, promised, *(name.ljust(18) + "".join(_cell([row[count, name] for row in found]) for count in counts)
-                              for name in LINES)]  # fmt: skip
+    return [
+        head,
+        promised,
+        *(name.ljust(18) + "".join(_cell([row[count, name] for row in found]) for count in counts) for name in LINES),
+    ]
 
 
 def _cell(found: Sequence[Outcome]) -> str:

@@ -23,7 +23,7 @@ from tests.mcp_servers.started import now, share
 CALL = ToolCall(
     "1a2b3c4d", "market", "preview_panel", CallOutcome.OK, arguments="a" * 64, rows=20, bytes=4_096, result="b" * 64,
     duration_ms=12.345,
-)  # fmt: skip
+)  # fmt: skip  # a table
 SPARSE_SECONDS, BURST, THREADS, KILLS = 5.0, 50_000, 200, 15
 WRITE = """
 import sys, time

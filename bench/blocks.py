@@ -110,12 +110,15 @@ def thinned(panel: Panel, names: int) -> Panel:
         return panel
     columns = np.linspace(0, panel.names - 1, names).astype(int)
     return Panel(
-        dates=panel.dates, symbols=tuple(panel.symbols[at] for at in columns),
+        dates=panel.dates,
+        symbols=tuple(panel.symbols[at] for at in columns),
         fields={name: np.ascontiguousarray(values[:, columns]) for name, values in panel.fields.items()},
         universe=np.ascontiguousarray(panel.universe[:, columns]),
-        groups={name: codes[columns] for name, codes in panel.groups.items()}, group_labels=panel.group_labels,
-        notes=panel.notes, back_adjusted=panel.back_adjusted,
-    )  # fmt: skip
+        groups={name: codes[columns] for name, codes in panel.groups.items()},
+        group_labels=panel.group_labels,
+        notes=panel.notes,
+        back_adjusted=panel.back_adjusted,
+    )
 
 
 def main() -> int:

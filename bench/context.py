@@ -35,7 +35,7 @@ NAMES = (
     "Halvorsen", "Quillmark", "Tressider", "Boxwood", "Caldera", "Dunmore", "Eastvale", "Fenwick", "Garrick",
     "Holbrook", "Ironbridge", "Juniper", "Kestrel", "Larkspur", "Meridian", "Northgate", "Oakhurst", "Pemberton",
     "Ravenna", "Silverton",
-)  # fmt: skip
+)  # fmt: skip  # a table
 MATTERS = (
     (
         "{} acquired a smaller competitor to widen its distribution.",

@@ -25,7 +25,7 @@ SMALL = [
     "evidence.windows.min_sealed_days=60", "agents.rounds=4", "agents.hypotheses=3", "agents.candidates=2",
     "agents.steps=0", "budget.evaluations=24", "budget.trials=0",
     "steer.goal=which firms lowered dividends because cash was short",
-]  # fmt: skip
+]  # fmt: skip  # a table
 
 
 def asked(workspace: Path, *more: str) -> dict[str, list[int]]:

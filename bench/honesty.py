@@ -49,9 +49,12 @@ KNOWN = "rank(ts_corr(delta(low, 3) / low, delta(volume, 2) / volume, 17)) - ran
 """A factor that is in no published list: what is planted for the gate to recognise."""
 KNOWN_RANK_IC = 0.065
 PLANTED_SETTINGS = (
-    "market.plants.count=8", "market.plants.rank_ic=[0.03, 0.04]", "market.plants.fading=0", "market.plants.dying=0",
+    "market.plants.count=8",
+    "market.plants.rank_ic=[0.03, 0.04]",
+    "market.plants.fading=0",
+    "market.plants.dying=0",
     "agents.rounds=40",
-)  # fmt: skip
+)
 FALSE = 0.02
 """An acceptance is false if its mean rank correlation with the noise-free expected return of the selection days, in the
 direction in which it is held, is below this."""
@@ -86,9 +89,13 @@ class Size:
     def settings(self, seed: int, *more: str) -> Settings:
         """Return the settings of a campaign on a synthetic market of this size."""
         asked = (
-            f"seed={seed}", f"market.synthetic.days={self.days}", f"market.synthetic.names={self.names}",
-            f"budget.evaluations={self.evaluations}", "budget.trials=10", *more,
-        )  # fmt: skip
+            f"seed={seed}",
+            f"market.synthetic.days={self.days}",
+            f"market.synthetic.names={self.names}",
+            f"budget.evaluations={self.evaluations}",
+            "budget.trials=10",
+            *more,
+        )
         return read_settings(None, Settings, asked)
 
 

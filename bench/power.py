@@ -52,9 +52,12 @@ FACTORS = 12
 MOST_COMMON = 0.3
 """Largest mean rank correlation of a planted factor with size or beta."""
 EVERY = {
-    "raw": (), "market": ("beta",), "+ sector": ("beta", "sector"), "+ size": ("beta", "sector", "size"),
+    "raw": (),
+    "market": ("beta",),
+    "+ sector": ("beta", "sector"),
+    "+ size": ("beta", "sector", "size"),
     "own risk": ("beta", "sector", "size"),
-}  # fmt: skip
+}
 PLAIN, SCALED = "+ size", "own risk"
 WEIGHTED, HELD, SET = "own risk, days weighted", "own risk, held", "own risk, a set of five"
 VARIANTS = (*EVERY, WEIGHTED, HELD, SET)

@@ -135,10 +135,17 @@ class Campaign:
 
     @classmethod
     def from_yaml(  # noqa: PLR0913 - the options of `alphaloom run`
-        cls, path: str | Path, *, panel: str | Path | None = None, sectors: str | Path | None = None,
-        as_of: date | None = None, seed: int | None = None, workspace: str | Path | None = None,
-        overrides: Sequence[str] = (), ledger: str = "",
-    ) -> Self:  # fmt: skip
+        cls,
+        path: str | Path,
+        *,
+        panel: str | Path | None = None,
+        sectors: str | Path | None = None,
+        as_of: date | None = None,
+        seed: int | None = None,
+        workspace: str | Path | None = None,
+        overrides: Sequence[str] = (),
+        ledger: str = "",
+    ) -> Self:
         """Read a campaign file; arguments take precedence over it, and `overrides` are like `"budget.trials=4"`.
 
         Raises
@@ -158,9 +165,13 @@ class Campaign:
 
     @classmethod
     def resume(
-        cls, run: str, *, workspace: Path | None = None, progress: Show | None = None,
+        cls,
+        run: str,
+        *,
+        workspace: Path | None = None,
+        progress: Show | None = None,
         where: tuple[str | None, str | None] = (None, None),
-    ) -> CampaignResult:  # fmt: skip
+    ) -> CampaignResult:
         """Continue an interrupted run, or read a finished one; `where` holds the arguments of `contained`."""
         place = workspace or WORKSPACE
         with Ledger.open(place, clock=lambda: datetime.now(UTC)) as ledger:
@@ -235,11 +246,12 @@ class Campaign:
         }
         if not allowed:
             raise Confidential(
-                "no model of this campaign may be told what its agents ask", field="models.models",
-                got=[f"{name} ({model.place})" for name, model in models.items()], allowed="a model with place: local, "
-                "or place: attested with an attestation",
+                "no model of this campaign may be told what its agents ask",
+                field="models.models",
+                got=[f"{name} ({model.place})" for name, model in models.items()],
+                allowed="a model with place: local, or place: attested with an attestation",
                 hint="Add one, or change agents.sensitivity, agents.jurisdiction or the labels of context.documents.",
-            )  # fmt: skip
+            )
         return allowed
 
     def _drop_withheld_fields(self, panel: Panel) -> Panel:
@@ -256,10 +268,12 @@ class Campaign:
         withheld = find_withheld_fields(panel, self.settings.market.labels, labels) if remote else frozenset()
         if ALL_FIELDS in withheld:
             raise AlphaloomError(
-                "This data is marked, and a model that is not local would be told of it.", field="market.labels",
-                got=remote, allowed="models with place: local",
+                "This data is marked, and a model that is not local would be told of it.",
+                field="market.labels",
+                got=remote,
+                allowed="models with place: local",
                 hint="Leave the others out of models.models, or let agents.sensitivity be confidential.",
-            )  # fmt: skip
+            )
         return drop_fields(panel, withheld)
 
     def check_panel(self, ledger: Ledger, panel: Panel) -> None:
@@ -267,9 +281,12 @@ class Campaign:
         digest = ledger.runs.find(self.run_id).config["panel"] if self.run_id else panel.digest
         if digest != panel.digest:
             raise AlphaloomError(
-                "The panel is not the one that this run began with.", field="panel", got=panel.digest[:12],
-                allowed=digest[:12], hint="Restore the file, or start a new run.",
-            )  # fmt: skip
+                "The panel is not the one that this run began with.",
+                field="panel",
+                got=panel.digest[:12],
+                allowed=digest[:12],
+                hint="Restore the file, or start a new run.",
+            )
 
     def _search(self, evaluator: Evaluator, own: Own, reporter: ProgressReporter) -> dict[str, Any]:
         """Let the agents search, then close: combination, sealed days, backtest, risk gate; return the results.
@@ -331,7 +348,7 @@ class Campaign:
                     settings.seed, settings.agents, settings.evidence.horizon_days,
                     reporter.event, reporter.is_halted, reporter.find_end_reason,
                     settings.budget.hypotheses, steer=settings.steer, own=own, documents=documents,
-                )  # fmt: skip
+                )  # fmt: skip  # a table
                 return await run_graph(search, ledger.checkpoints(run), run, resume=True)
         finally:
             await router.close()

@@ -48,10 +48,14 @@ def make_pause_error(run: str, waiting: list[str]) -> RunHalted:
     """Return the error of a run that waits for a person."""
     cases = "1 case waits" if len(waiting) == 1 else f"{len(waiting)} cases wait"
     return RunHalted(
-        f"paused for review: {cases} for approval ({', '.join(waiting)})", field="run", got=run,
-        allowed=["approve", "reject", "ask"], hint=f"alphaloom review {run}, and then: alphaloom resume {run}",
-        code="paused", exit_code=0,
-    )  # fmt: skip
+        f"paused for review: {cases} for approval ({', '.join(waiting)})",
+        field="run",
+        got=run,
+        allowed=["approve", "reject", "ask"],
+        hint=f"alphaloom review {run}, and then: alphaloom resume {run}",
+        code="paused",
+        exit_code=0,
+    )
 
 
 def refuse_undecided(ledger: Ledger, run: Run) -> None:
@@ -152,6 +156,10 @@ class ProgressReporter:
         self.say(STATUS_STOPPED)
         self.ledger.runs.finish(run, STATUS_STOPPED)
         return RunHalted(
-            "stopped: the step under way was finished, and nothing is lost", field="run", got=run,
-            hint=f"alphaloom resume {run}", code="stopped", exit_code=130,
-        )  # fmt: skip
+            "stopped: the step under way was finished, and nothing is lost",
+            field="run",
+            got=run,
+            hint=f"alphaloom resume {run}",
+            code="stopped",
+            exit_code=130,
+        )

@@ -23,9 +23,15 @@ PAGES = BUILD / "pages"
 PROJECT = ("ARCHITECTURE.md", "GLOSSARY.md", "CONTRIBUTING.md", "CHANGELOG.md")
 """Pages of the repository's root in the site's last chapter."""
 CHAPTERS = {
-    "tutorials": "Tutorials", "how-to": "How-to", "explanation": "Explanation", "coming-from": "Coming from",
-    "symptoms": "Symptoms", "reference": "Reference", "design": "Design", "project": "Project",
-}  # fmt: skip
+    "tutorials": "Tutorials",
+    "how-to": "How-to",
+    "explanation": "Explanation",
+    "coming-from": "Coming from",
+    "symptoms": "Symptoms",
+    "reference": "Reference",
+    "design": "Design",
+    "project": "Project",
+}
 """Folders in the order of the site; others follow by name."""
 KINDS = {".md", ".svg", ".png", ".jpg"}
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")

@@ -596,10 +596,16 @@ TABLES = {
 }
 """The content of each table of the ledger."""
 RECORDS: dict[str, type[Any]] = {
-    "attempts": records.Attempt, "evaluations": records.Evaluation, "calls": records.ModelCall,
-    "verdicts": records.VerdictRow, "artefacts": records.Artefact, "events": records.Event,
-    "library": records.LibraryRow, "standings": records.StatusChange, "sightings": records.Sighting,
-}  # fmt: skip
+    "attempts": records.Attempt,
+    "evaluations": records.Evaluation,
+    "calls": records.ModelCall,
+    "verdicts": records.VerdictRow,
+    "artefacts": records.Artefact,
+    "events": records.Event,
+    "library": records.LibraryRow,
+    "standings": records.StatusChange,
+    "sightings": records.Sighting,
+}
 FILES = {
     "results.json": "the whole outcome; equal bytes for equal seed, data, settings and starting record",
     "curves.json": "daily series of the factors and of the book, for the report's plots",

@@ -75,7 +75,7 @@ def run_python(body: str, names: dict[str, object], place: str) -> str:
     """Run a Python block in the page's interpreter; return its output."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile(body, place, "exec"), names)  # noqa: S102  # the pages are ours
+        exec(compile(body, place, "exec"), names)  # noqa: S102 - the pages are ours
     return printed.getvalue()
 
 

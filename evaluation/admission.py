@@ -44,9 +44,11 @@ def add_accepted(ledger: Ledger, run: str, name: str) -> AdmittedFactor:
         whose = "The gate's word" if word == verdict.verdict else "A person's word"
         raise LibraryRefused(
             f"{whose} on {verdict.factor_id} is {word}, so it cannot stand among what was accepted.",
-            field="ID", got=word, allowed="accepted",
+            field="ID",
+            got=word,
+            allowed="accepted",
             hint="A watched factor is proven by new days: alphaloom library watch --panel PANEL.",
-        )  # fmt: skip
+        )
     evaluation, factor = archive.evaluations[verdict.factor_id], archive.expression(verdict.factor_id)
     claim = archive.claims[verdict.factor_id]
     row = LibraryRow(factor.id, evaluation.text, factor.shown, claim.id, archive.run.id, evaluation.sheet)
@@ -86,9 +88,11 @@ def _add_formula(ledger: Ledger, expression: Expression, day: str) -> AdmittedFa
     if same and same[0].origin == WATCHLIST:
         raise LibraryRefused(
             f"{expression.id} is on the watchlist of run {same[0].run}: new days may prove it, and nothing else.",
-            field="EXPR", got=expression.text, allowed="a formula that no run has on its watchlist",
+            field="EXPR",
+            got=expression.text,
+            allowed="a formula that no run has on its watchlist",
             hint="alphaloom library watch --panel PANEL reads what new days say of it.",
-        )  # fmt: skip
+        )
     if same:
         return AdmittedFactor(same[0], False)
     sheet = {"fields": sorted(expression.fields)}
@@ -138,15 +142,20 @@ def _find_heir(ledger: Ledger, entry: Entry, name: str) -> Entry:
     heir = find_entry(ledger, name)
     if entry.status != "decaying":
         raise LibraryRefused(
-            f"{entry.factor_id} is {entry.status}: only what decays is succeeded.", field="ID", got=entry.status,
-            allowed="decaying", hint="Retire it without --successor.",
-        )  # fmt: skip
+            f"{entry.factor_id} is {entry.status}: only what decays is succeeded.",
+            field="ID",
+            got=entry.status,
+            allowed="decaying",
+            hint="Retire it without --successor.",
+        )
     if heir.status != "live" or heir.succeeds != entry.factor_id:
         raise LibraryRefused(
-            f"{heir.factor_id} is no successor of {entry.factor_id}.", field="--successor", got=heir.factor_id,
+            f"{heir.factor_id} is no successor of {entry.factor_id}.",
+            field="--successor",
+            got=heir.factor_id,
             allowed="a live factor of the library whose hypothesis named the decaying one",
             hint="A campaign on this workspace is told what decays, and may propose one.",
-        )  # fmt: skip
+        )
     return heir
 
 
@@ -169,9 +178,11 @@ def restore_factor(ledger: Ledger, name: str, reason: str, day: str) -> Entry:
         entry = find_entry(ledger, name)
         if entry.status != "retired":
             raise LibraryRefused(
-                f"{entry.factor_id} is {entry.status}, so there is nothing to bring back.", field="ID",
-                got=entry.status, allowed="retired",
-            )  # fmt: skip
+                f"{entry.factor_id} is {entry.status}, so there is nothing to bring back.",
+                field="ID",
+                got=entry.status,
+                allowed="retired",
+            )
         return _write_status(ledger, entry, _find_earlier_status(entry), reason.strip(), day)
 
 

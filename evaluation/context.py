@@ -42,9 +42,16 @@ class PanelContext:
 
     @classmethod
     def set_up(  # noqa: PLR0913 - the two modes are named by their callers
-        cls, panel: Panel, ledger: Ledger, settings: EvidenceSettings, dataset: str, *, store: bool = True,
-        apart: bool = False, runner: Runner | None = None,
-    ) -> PanelContext:  # fmt: skip
+        cls,
+        panel: Panel,
+        ledger: Ledger,
+        settings: EvidenceSettings,
+        dataset: str,
+        *,
+        store: bool = True,
+        apart: bool = False,
+        runner: Runner | None = None,
+    ) -> PanelContext:
         """Fix the windows of a panel in a workspace and return its context; a refused panel fixes nothing.
 
         Without `store` the windows are those that would be fixed, and nothing is written. With `apart` they are those
@@ -70,9 +77,15 @@ class PanelContext:
         return cls(Computing(Engine(adjusted), contained), scorer, windows, ledger)
 
     def evaluator(
-        self, run: str, budget: Budget, *, python: bool = True, mandate: SearchConstraints | None = None,
-        approve: bool = False, pace: TimeSteps | None = None,
-    ) -> Evaluator:  # fmt: skip
+        self,
+        run: str,
+        budget: Budget,
+        *,
+        python: bool = True,
+        mandate: SearchConstraints | None = None,
+        approve: bool = False,
+        pace: TimeSteps | None = None,
+    ) -> Evaluator:
         """Return the evaluation service of one run.
 
         `python`: it scores Python factors. `approve`: a person approves accepted factors. `pace`: the time steps at
@@ -161,7 +174,10 @@ def refuse_other_stream(ledger: Ledger, windows: Windows, settings: EvidenceSett
             if value != earlier:
                 raise EvidenceError(
                     f"Earlier trials on this data were judged with {name} {earlier}; one stream of trials has one.",
-                    field=f"evidence.{name}", got=value, allowed=earlier,
+                    field=f"evidence.{name}",
+                    got=value,
+                    allowed=earlier,
                     hint=f"Set evidence.{name} to {earlier}, or name another --workspace for other data.",
-                    code="other_stream", exit_code=1,
-                )  # fmt: skip
+                    code="other_stream",
+                    exit_code=1,
+                )

@@ -168,8 +168,10 @@ class Reviews:
         if earlier is not None:
             raise ReviewRefused(
                 f"It was decided already, and one decision stands: {earlier.sentence} ({earlier.at[:19]}).",
-                field="ID", got=name, allowed=self.waiting(),
-            )  # fmt: skip
+                field="ID",
+                got=name,
+                allowed=self.waiting(),
+            )
         _refuse_comment(decision)
         body = {key: value for key, value in asdict(decision).items() if key != "factor_id"}
         self.ledger.events.record(self.run, REVIEW_EVENT, name, body)
@@ -205,6 +207,8 @@ def _refuse_comment(decision: PersonDecision) -> None:
         raise ReviewRefused("A change needs a comment that says which.", field="--ask", got="", hint=hint)
     if len(decision.comment) > MAX_COMMENT_CHARS:
         raise ReviewRefused(
-            "The comment is too long.", field="--comment", got=f"{len(decision.comment):,} characters",
+            "The comment is too long.",
+            field="--comment",
+            got=f"{len(decision.comment):,} characters",
             allowed=f"at most {MAX_COMMENT_CHARS:,}",
-        )  # fmt: skip
+        )

@@ -102,9 +102,12 @@ def _find_best_by_hypothesis(claims: Mapping[str, Claim], ranked: Sequence[str])
 
 
 def _collect_records(
-    evaluator: Evaluator, claims: Mapping[str, Claim], best: Mapping[str, str], scored: Mapping[str, int],
+    evaluator: Evaluator,
+    claims: Mapping[str, Claim],
+    best: Mapping[str, str],
+    scored: Mapping[str, int],
     words: Mapping[str, str],
-) -> list[HypothesisRecord]:  # fmt: skip
+) -> list[HypothesisRecord]:
     """Return the record of every hypothesis except those of sets, by id."""
     records = []
     for name, claim in claims.items():

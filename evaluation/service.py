@@ -201,9 +201,13 @@ class Evaluator:
         sheet["warnings"] = [note for note in sheet["warnings"] if note["code"] != "data" or note["message"] in stamps]
         expression = self.read(row.text)
         return {
-            "id": row.factor_id, "text": expression.shown, "explained": explain(expression), "sheet": sheet,
-            "weaknesses": [*row.sheet["weaknesses"], *known_seed(self, expression)], "merit": row.sheet["merit"],
-        }  # fmt: skip
+            "id": row.factor_id,
+            "text": expression.shown,
+            "explained": explain(expression),
+            "sheet": sheet,
+            "weaknesses": [*row.sheet["weaknesses"], *known_seed(self, expression)],
+            "merit": row.sheet["merit"],
+        }
 
     def score(self, text: str, dialect: str = "alphaloom") -> dict[str, Any]:
         """Return a factor's metrics and profile on search; nothing is recorded, and only look-ahead is refused."""

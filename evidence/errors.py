@@ -57,9 +57,15 @@ class PythonRefused(EvidenceError):
     exit_code: int = 1
 
     def __init__(
-        self, message: str, *, stage: str = "python", field: str = "", allowed: object = None, hint: str = "",
+        self,
+        message: str,
+        *,
+        stage: str = "python",
+        field: str = "",
+        allowed: object = None,
+        hint: str = "",
         ran: bool = True,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(message, field=field, allowed=allowed, hint=hint)
         self.stage, self.ran = stage, ran
 

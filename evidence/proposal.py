@@ -38,17 +38,21 @@ class Proposal:
         attempt = ledger.attempts.get(run, self.key)
         if attempt and (attempt.text, attempt.hypothesis) != (self.text, self.claim.id):
             raise EvidenceError(
-                "This key names an attempt at another formula or hypothesis.", field="key",
-                got=self.key[:MAX_ID_CHARS_SHOWN], allowed="a new key, or the same formula and hypothesis",
+                "This key names an attempt at another formula or hypothesis.",
+                field="key",
+                got=self.key[:MAX_ID_CHARS_SHOWN],
+                allowed="a new key, or the same formula and hypothesis",
                 hint="Give every new attempt a key of its own.",
-            )  # fmt: skip
+            )
         claim = ledger.events.get(run, "claim", self.claim.id)
         if claim and canonical_json(claim.body) != canonical_json(self.claim.record()):
             raise EvidenceError(
-                f"The hypothesis {self.claim.id[:MAX_ID_CHARS_SHOWN]!r} was told otherwise before.", field="hypothesis",
-                got=self.claim.id[:MAX_ID_CHARS_SHOWN], allowed="the same words for the same id",
+                f"The hypothesis {self.claim.id[:MAX_ID_CHARS_SHOWN]!r} was told otherwise before.",
+                field="hypothesis",
+                got=self.claim.id[:MAX_ID_CHARS_SHOWN],
+                allowed="the same words for the same id",
                 hint="Give a changed hypothesis an id of its own.",
-            )  # fmt: skip
+            )
 
 
 def reserved_name_error(name: str) -> EvidenceError:

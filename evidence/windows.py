@@ -120,10 +120,13 @@ def windows_as_of(panel: Panel, ledger: Ledger, settings: WindowSettings, datase
         return _place_windows(panel, fixed, settings, embargo, proposed)
     if fixed.search_end < proposed.search_end:
         raise EvidenceError(
-            "The windows that hold in this workspace leave too little to search as of this day.", field="as_of",
-            got=proposed.sealed_end, hint="Name a later day, or another --workspace.", code="boundary_conflict",
+            "The windows that hold in this workspace leave too little to search as of this day.",
+            field="as_of",
+            got=proposed.sealed_end,
+            hint="Name a later day, or another --workspace.",
+            code="boundary_conflict",
             exit_code=1,
-        )  # fmt: skip
+        )
     return _place_windows(panel, proposed, settings, embargo, proposed)
 
 

@@ -112,14 +112,18 @@ def channel(host: str) -> tuple[str, ssl.SSLContext]:
     alternative = x509.IPAddress(ip_address(host)) if host[:1].isdigit() or ":" in host else x509.DNSName(host)
     now = datetime.now(UTC)
     certificate = (
-        x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(hours=1)).not_valid_after(now + timedelta(days=30))
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + timedelta(days=30))
         .add_extension(x509.SubjectAlternativeName([alternative]), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .sign(key, SHA256())
-    )  # fmt: skip
+    )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     with tempfile.TemporaryDirectory() as folder:  # ssl takes keys from files only
         place = Path(folder, "channel.pem")
@@ -155,11 +159,15 @@ def front(options: argparse.Namespace, port: int) -> tuple[Starlette, ssl.SSLCon
         Route("/{path:path}", endpoint.pass_on, methods=["GET", "POST"]),
     ]
     host = f"[{options.host}]" if ":" in options.host else options.host
-    return Starlette(routes=routes), context, {
-        "api_base": f"{'http' if options.plain else 'https'}://{host}:{port}/v1",
-        "attestation": {"signer": key.public_key().public_bytes_raw().hex(), "measurements": [measurement]},
-        "launch": launch,
-    }  # fmt: skip
+    return (
+        Starlette(routes=routes),
+        context,
+        {
+            "api_base": f"{'http' if options.plain else 'https'}://{host}:{port}/v1",
+            "attestation": {"signer": key.public_key().public_bytes_raw().hex(), "measurements": [measurement]},
+            "launch": launch,
+        },
+    )
 
 
 def main() -> None:

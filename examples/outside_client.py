@@ -94,9 +94,13 @@ def shown(scored: dict[str, Any]) -> str:
 async def scored(talk: Talk, text: str, key: str, statement: str) -> dict[str, Any]:
     """Score a formula under a hypothesis; a refusal ends the conversation."""
     hypothesis = {
-        "id": f"quiet-{key}", "mechanism": "range of quiet names", "direction": 1, "horizon_days": 5,
-        "statement": statement, "fields": ["high", "low", "close", "returns"],
-    }  # fmt: skip
+        "id": f"quiet-{key}",
+        "mechanism": "range of quiet names",
+        "direction": 1,
+        "horizon_days": 5,
+        "statement": statement,
+        "fields": ["high", "low", "close", "returns"],
+    }
     answer = await talk.ask("score_factor", {"text": text, "hypothesis": hypothesis, "key": key})
     if not answer["ok"]:
         raise SystemExit(f"refused at {answer['stage']}: {answer['errors']}")

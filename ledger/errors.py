@@ -212,9 +212,11 @@ def changed_file(run: str, path: Path, original: Path | None) -> ChangedFile:
     what = "is not the file that the ledger recorded" if path.is_file() else "is gone"
     remedy = f": copy {original} over it" if original else ", in its table of objects"
     return ChangedFile(
-        f"{path.name} of run {run} {what}", field="run", got=str(path),
+        f"{path.name} of run {run} {what}",
+        field="run",
+        got=str(path),
         hint=f"The ledger keeps the recorded one{remedy}. What else differs: alphaloom evidence verify {run}",
-    )  # fmt: skip
+    )
 
 
 def format_value(value: object) -> str:

@@ -105,7 +105,7 @@ class Holds:
         request = Hold(
             0, f"{owner} {next(self._numbers)}", wish.run, wish.key, wish.tenant, owner, until, wish.tokens,
             picos(wish.usd),
-        )  # fmt: skip
+        )  # fmt: skip  # a table
         self._own.add(request.name)
         answer = self._database.write(lambda session: self._hold(session, request, caps))
         if not isinstance(answer, Hold):

@@ -124,9 +124,11 @@ class RunRecord:
         folder = self.folder(run)
         if not folder.is_dir():
             raise UnknownRun(
-                f"the files of run {run} are not in this workspace", field="run", got=run,
+                f"the files of run {run} are not in this workspace",
+                field="run",
+                got=run,
                 hint="Name the workspace that ran it with --workspace DIR.",
-            )  # fmt: skip
+            )
         return folder
 
     @contextmanager

@@ -130,7 +130,7 @@ class Condition:
         days = [
             {"day": day, "rank_ic": round_significant(value)}
             for day, value in zip(self.observations.days, self.observations.daily, strict=True)
-        ]  # fmt: skip
+        ]
         return {
             **self.record(),
             "written": entry.text,

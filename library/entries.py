@@ -249,9 +249,15 @@ class _Reader:
         )
         lacking = "" if terms else unjudged_text
         return Entry(
-            row.factor_id, **known, trial=None, hypothesis=row.hypothesis, search=row.sheet, terms=terms,
-            lacking=lacking, history=tuple(history),
-        )  # fmt: skip
+            row.factor_id,
+            **known,
+            trial=None,
+            hypothesis=row.hypothesis,
+            search=row.sheet,
+            terms=terms,
+            lacking=lacking,
+            history=tuple(history),
+        )
 
     def watchlist(self, library: set[str], histories: Mapping[str, Sequence[StatusChange]]) -> Iterator[Entry]:
         """Yield the watchlist without the library's factors; the first run that watched a factor counts."""
@@ -272,10 +278,16 @@ class _Reader:
     ) -> Entry:
         terms, lacking = self._read_terms(archive, name)
         return Entry(
-            name, **known, trial=archive.verdicts[name].metrics["trial"], hypothesis=archive.claims[name].statement,
-            search=archive.evaluations[name].sheet, terms=terms, lacking=lacking, history=tuple(history),
+            name,
+            **known,
+            trial=archive.verdicts[name].metrics["trial"],
+            hypothesis=archive.claims[name].statement,
+            search=archive.evaluations[name].sheet,
+            terms=terms,
+            lacking=lacking,
+            history=tuple(history),
             succeeds=str(archive.claims[name].detail.get("succeeds") or ""),
-        )  # fmt: skip
+        )
 
     def _read_terms(self, archive: RunArchive, name: str) -> tuple[JudgementTerms | None, str]:
         """Return the terms on which a run judged a factor, or why they are unknown."""

@@ -111,9 +111,12 @@ def read_library_file(path: Path) -> LibraryFile:
         raise LibraryFileError(f"{path} is no library file.", field="format", allowed=LIBRARY_FORMAT, hint=EXPORT_HINT)
     if body.get("version") != LIBRARY_FORMAT_VERSION:
         raise LibraryFileError(
-            f"{path} is of another version of the format.", field="version", got=body.get("version"),
-            allowed=LIBRARY_FORMAT_VERSION, hint="Export it again with this version of Alphaloom, or upgrade.",
-        )  # fmt: skip
+            f"{path} is of another version of the format.",
+            field="version",
+            got=body.get("version"),
+            allowed=LIBRARY_FORMAT_VERSION,
+            hint="Export it again with this version of Alphaloom, or upgrade.",
+        )
     try:
         file = LibraryFile.model_validate_json(json.dumps(body))
     except ValidationError as error:

@@ -195,10 +195,13 @@ class LibraryWatch:
             raise EvidenceError(
                 f"The panel has known returns under other dates: those of {known[0]}; this workspace knows them as "
                 f"those of {known[1]}. Nothing was recorded.",
-                field="--panel", got=known[0], allowed=known[1],
+                field="--panel",
+                got=known[0],
+                allowed=known[1],
                 hint="Give the file with the dates that it had at the first campaign, and new days added.",
-                code="panel_disagrees", exit_code=1,
-            )  # fmt: skip
+                code="panel_disagrees",
+                exit_code=1,
+            )
 
     def _make_pass(self, reading: FactorReading, revised: str) -> Pass:
         """Return the record of a reading."""

@@ -78,9 +78,11 @@ class Actions:
             raise MarketError(
                 f"{self.symbols[at]} on {self.days[at]}: "
                 f"a dividend of {paid:g} after a close of {before:g} leaves no price",
-                field="market.actions", got=paid, allowed=f"less than {before:g}",
+                field="market.actions",
+                got=paid,
+                allowed=f"less than {before:g}",
                 hint="Give dividends for a share as it was the day before, in the currency of the quotes.",
-            )  # fmt: skip
+            )
         return paid / before
 
 

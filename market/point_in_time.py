@@ -61,9 +61,12 @@ def take_panel_as_of(panel: Panel, day: date, actions: Actions | None = None, vo
     stop = int(np.searchsorted(panel.dates, np.datetime64(day, "D"), side="right"))
     if stop == 0:
         raise MarketError(
-            f"nothing was known yet on {day}", field="as_of", got=str(day), allowed=f"{panel.dates[0]} or later",
+            f"nothing was known yet on {day}",
+            field="as_of",
+            got=str(day),
+            allowed=f"{panel.dates[0]} or later",
             hint="Name a later day.",
-        )  # fmt: skip
+        )
     part = panel.rows(0, stop)
     part = _select_symbols(part, _find_symbols_with_rows(part))
     rules = _read_derivation_notes(part)
@@ -82,9 +85,12 @@ def take_panel_as_of(panel: Panel, day: date, actions: Actions | None = None, vo
 def _check_volumes(actions: Actions | None, volumes: str) -> None:
     if volumes not in VOLUME_KINDS and (volumes or actions is not None):
         raise MarketError(
-            "with splits and dividends it must be said what the volumes are", field="market.volumes", got=volumes,
-            allowed=VOLUME_KINDS, hint="quoted: as traded that day; adjusted: in shares of the panel's last day.",
-        )  # fmt: skip
+            "with splits and dividends it must be said what the volumes are",
+            field="market.volumes",
+            got=volumes,
+            allowed=VOLUME_KINDS,
+            hint="quoted: as traded that day; adjusted: in shares of the panel's last day.",
+        )
 
 
 def keep_members(panel: Panel) -> Panel:

@@ -25,9 +25,12 @@ def find_withheld_fields(
     known = {*panel.fields, *panel.groups, ALL_FIELDS}
     if unknown := sorted({*labels} - known):
         raise MarketError(
-            f"the panel has no field or group {', '.join(unknown)}", field="market.labels", got=unknown,
-            allowed=sorted(known), hint="Name a field as alphaloom market audit shows it, or * for all of them.",
-        )  # fmt: skip
+            f"the panel has no field or group {', '.join(unknown)}",
+            field="market.labels",
+            got=unknown,
+            allowed=sorted(known),
+            hint="Name a field as alphaloom market audit shows it, or * for all of them.",
+        )
     return frozenset(name for name, required in labels.items() if not set(required) <= set(granted))
 
 
@@ -43,9 +46,11 @@ def drop_fields(panel: Panel, names: Collection[str]) -> Panel:
         return panel
     if required := sorted({*names} & {*PRICE_FIELDS, "volume", "returns"}):
         raise MarketError(
-            "a panel cannot be shown without these fields", field="labels", got=required,
+            "a panel cannot be shown without these fields",
+            field="labels",
+            got=required,
             hint='Label all of it: {"*": [confidential]}.',
-        )  # fmt: skip
+        )
     return replace(
         panel,
         fields={name: values for name, values in panel.fields.items() if name not in names},

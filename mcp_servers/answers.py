@@ -137,7 +137,10 @@ def _decode_cursor(cursor: str, question: str) -> int:
         row = -1
     if row < 0:
         raise BadArguments(
-            "This is no cursor of this question.", field="cursor", got=cursor[:80],
-            allowed="next_cursor of the page before", hint="Ask again without a cursor.",
-        )  # fmt: skip
+            "This is no cursor of this question.",
+            field="cursor",
+            got=cursor[:80],
+            allowed="next_cursor of the page before",
+            hint="Ask again without a cursor.",
+        )
     return row

@@ -28,7 +28,7 @@ __all__ = [
     "VisibleWords",
     "describe_missing",
     "unknown_argument_error",
-]  # fmt: skip
+]
 MAX_ARGUMENT_NAME_CHARS = 100
 MAX_ARGUMENTS_NAMED = 5
 
@@ -98,9 +98,12 @@ def unknown_argument_error(
     rest = [name for name in absent if name != meant]
     hint += [f"Also missing: {', '.join(rest)}."] if rest else []
     return BadArguments(
-        f"{tool} takes no argument {', '.join(map(repr, names))}.", field=names[0], got=names[0],
-        allowed=takes or "no argument", hint=" ".join(hint),
-    )  # fmt: skip
+        f"{tool} takes no argument {', '.join(map(repr, names))}.",
+        field=names[0],
+        got=names[0],
+        allowed=takes or "no argument",
+        hint=" ".join(hint),
+    )
 
 
 def _shorten_name(name: str) -> str:

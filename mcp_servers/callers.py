@@ -113,10 +113,14 @@ class ServerSetup:
         fields = find_withheld_fields(self.panel, self.labels, caller.labels)
         if ALL_FIELDS in fields:
             raise McpServerError(
-                "This data may not be shown to you.", field="scope", got=sorted(caller.scopes),
+                "This data may not be shown to you.",
+                field="scope",
+                got=sorted(caller.scopes),
                 allowed=sorted(f"data:{label}" for label in self.labels[ALL_FIELDS]),
-                hint="Ask for a token with these scopes.", code="forbidden", exit_code=1,
-            )  # fmt: skip
+                hint="Ask for a token with these scopes.",
+                code="forbidden",
+                exit_code=1,
+            )
         return fields
 
 
@@ -220,9 +224,12 @@ class CallerContexts:
             return self._evaluators[view]
         if not self._turn.acquire(timeout=OPENING_WAIT_S):
             raise McpServerError(
-                f"The market is still being opened; this call has waited {OPENING_WAIT_S:g} s.", field="market",
-                hint="Ask again in half a minute. Formulas can be checked meanwhile.", code="opening", exit_code=1,
-            )  # fmt: skip
+                f"The market is still being opened; this call has waited {OPENING_WAIT_S:g} s.",
+                field="market",
+                hint="Ask again in half a minute. Formulas can be checked meanwhile.",
+                code="opening",
+                exit_code=1,
+            )
         try:
             if view not in self._evaluators:
                 self._evaluators[view] = self._begin_run(view, caller)
@@ -300,7 +307,11 @@ def _limit_constraints(mandate: SearchConstraints, caller: Caller) -> SearchCons
     fields = caller.fields & {*mandate.fields} if mandate.fields else caller.fields
     if not fields:  # an empty mandate would allow all fields
         raise McpServerError(
-            "No field that this token may read is used here.", field="fields", got=sorted(caller.fields),
-            hint="Ask for a token with other fields.", code="forbidden", exit_code=1,
-        )  # fmt: skip
+            "No field that this token may read is used here.",
+            field="fields",
+            got=sorted(caller.fields),
+            hint="Ask for a token with other fields.",
+            code="forbidden",
+            exit_code=1,
+        )
     return SearchConstraints(tuple(sorted(fields)), mandate.avoid, mandate.seeds, told=False)

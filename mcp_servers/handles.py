@@ -158,16 +158,22 @@ class Handles:
         record = self._read_record(handle, caller, as_of)
         if record is None:
             raise McpServerError(
-                "no panel of yours has this handle", field="handle", got=handle[:80],
+                "no panel of yours has this handle",
+                field="handle",
+                got=handle[:80],
                 hint="Handles open for an hour, and for the one who asked. Ask get_history again.",
                 code="unknown_handle",
-            )  # fmt: skip
+            )
         parts = record["parts"]
         if not 0 <= part < len(parts):
             raise McpServerError(
-                "the panel has no such part", field="part", got=part, allowed=f"0 to {len(parts) - 1}",
-                hint="The answer that gave the handle lists its parts.", code="unknown_handle",
-            )  # fmt: skip
+                "the panel has no such part",
+                field="part",
+                got=part,
+                allowed=f"0 to {len(parts) - 1}",
+                hint="The answer that gave the handle lists its parts.",
+                code="unknown_handle",
+            )
         first, rows = parts[part]
         whole = _read_table(self.folder / f"{record['content']}.parquet")
         return bytes(_encode_parquet(whole.slice(first, rows)).to_pybytes())
@@ -219,9 +225,14 @@ def _encode_parquet(table: pa.Table) -> pa.Buffer:
     sink = pa.BufferOutputStream()
     numbers = [column.name for column in table.schema if pa.types.is_floating(column.type)]
     pq.write_table(
-        table, sink, compression="snappy", use_dictionary=False, write_statistics=False, store_schema=False,
+        table,
+        sink,
+        compression="snappy",
+        use_dictionary=False,
+        write_statistics=False,
+        store_schema=False,
         use_byte_stream_split=numbers,
-    )  # fmt: skip
+    )
     return sink.getvalue()
 
 

@@ -380,9 +380,12 @@ class CallerGate:
     async def _run(self, served: ServedCaller, server: str, *, task_status: TaskStatus[RunningServer]) -> None:
         """Run a caller's server until it is dropped."""
         app = build_server(server, served).streamable_http_app(
-            streamable_http_path=MCP_PATH, json_response=True, stateless_http=True,
-            max_request_body_size=self.limits.body_bytes, transport_security=self._security,
-        )  # fmt: skip
+            streamable_http_path=MCP_PATH,
+            json_response=True,
+            stateless_http=True,
+            max_request_body_size=self.limits.body_bytes,
+            transport_security=self._security,
+        )
         attached = RunningServer(app)
         async with app.router.lifespan_context(app):
             task_status.started(attached)

@@ -96,9 +96,14 @@ class Jobs:
                 under_way = sum(not job.future.done() for job in self._jobs.values())
                 if under_way >= MAX_JOBS_UNDER_WAY:
                     raise McpServerError(
-                        "Too many of your jobs are under way.", field="job", got=under_way, allowed=MAX_JOBS_UNDER_WAY,
-                        hint="Wait until get_job says that one is done.", code="too_many_jobs", exit_code=1,
-                    )  # fmt: skip
+                        "Too many of your jobs are under way.",
+                        field="job",
+                        got=under_way,
+                        allowed=MAX_JOBS_UNDER_WAY,
+                        hint="Wait until get_job says that one is done.",
+                        code="too_many_jobs",
+                        exit_code=1,
+                    )
                 self._threads = self._threads or ThreadPoolExecutor(JOBS_AT_ONCE, thread_name_prefix="jobs")
                 job = LongJob(name, kind, closing=self._closing)
                 job.future = self._threads.submit(work, job.advance)
@@ -119,9 +124,13 @@ class Jobs:
             names = list(self._jobs)
         if job is None:
             raise McpServerError(
-                "You have no such job.", field="job", got=name[:80], allowed=names[-8:],
-                hint="stress_factor and measure_decay begin jobs; they end with the server.", code="unknown_job",
-            )  # fmt: skip
+                "You have no such job.",
+                field="job",
+                got=name[:80],
+                allowed=names[-8:],
+                hint="stress_factor and measure_decay begin jobs; they end with the server.",
+                code="unknown_job",
+            )
         return job.record()
 
     async def wait_for(self, name: str, wait_s: float) -> dict[str, Any]:

@@ -267,9 +267,11 @@ def _explain_failure(error: Exception, what: str) -> AlphaloomError:
             return cause
         if isinstance(cause, ResourceNotFoundError):
             return McpServerError(
-                "This server has no such resource.", field="uri",
-                hint="resources/list and resources/templates/list tell what there is.", code="unknown_resource",
-            )  # fmt: skip
+                "This server has no such resource.",
+                field="uri",
+                hint="resources/list and resources/templates/list tell what there is.",
+                code="unknown_resource",
+            )
         if isinstance(cause, ValidationError):
             return _build_argument_error(what, cause.errors(include_url=False))
     if isinstance(error, ValueError):  # raised by the SDK for a prompt's arguments
@@ -285,9 +287,13 @@ def _build_failure(what: str) -> McpServerError:
 
 def _build_unknown_error(kind: str, name: str, names: Sequence[str]) -> McpServerError:
     return McpServerError(
-        f"This server has no {kind} {name[:MAX_ECHOED_CHARS]!r}.", field="name", got=name[:MAX_ECHOED_CHARS],
-        allowed=list(names), hint=_suggest_nearest(name, names), code="unknown_tool",
-    )  # fmt: skip
+        f"This server has no {kind} {name[:MAX_ECHOED_CHARS]!r}.",
+        field="name",
+        got=name[:MAX_ECHOED_CHARS],
+        allowed=list(names),
+        hint=_suggest_nearest(name, names),
+        code="unknown_tool",
+    )
 
 
 def _find_broken_text(arguments: Mapping[str, Any]) -> BadArguments | None:
@@ -298,8 +304,10 @@ def _find_broken_text(arguments: Mapping[str, Any]) -> BadArguments | None:
         except UnicodeEncodeError:
             return BadArguments(
                 f"{name[:MAX_ECHOED_CHARS]} holds half a character.".encode(errors="replace").decode(),
-                field="arguments", allowed="text that is valid Unicode", hint="Leave lone surrogates out.",
-            )  # fmt: skip
+                field="arguments",
+                allowed="text that is valid Unicode",
+                hint="Leave lone surrogates out.",
+            )
         except (TypeError, ValueError, RecursionError):
             pass  # the schema reports the mistake
     return None

@@ -24,7 +24,7 @@ _TEXT_TAGS = {
     "author": "author", f"{_CONTENT} encoded": "body", f"{_DUBLIN} date": "date", f"{_DUBLIN} creator": "author",
     "category": "category", f"{_ATOM} title": "title", f"{_ATOM} summary": "summary", f"{_ATOM} content": "body",
     f"{_ATOM} published": "published", f"{_ATOM} updated": "updated", f"{_ATOM} id": "guid",
-}  # fmt: skip
+}  # fmt: skip  # a table
 _MARKET_DOMAINS = ("ticker", "stock", "symbol", "finance", "security")
 
 

@@ -16,7 +16,7 @@ FIELD_SYNONYMS = {
     "datetime": "published", "timestamp": "published", "time_utc": "published", "published_at": "published",
     "symbol": "symbols", "ticker": "symbols", "tickers": "symbols", "link": "url", "ingested": "known",
     "known_at": "known", "publisher": "source", "author": "source",
-}  # fmt: skip
+}  # fmt: skip  # a table
 """Other common names of fields."""
 RECORD_FIELDS = ("source", "url", "symbols", "title", "body", "published", "known", "kind", "credibility")
 

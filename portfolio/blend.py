@@ -72,9 +72,14 @@ def blend_values(
 
 
 def blend_ranks(
-    ranks: Sequence[Frame], moments: RankMoments, allowed: Flags, how: Combiner, *, states: Series | None = None,
+    ranks: Sequence[Frame],
+    moments: RankMoments,
+    allowed: Flags,
+    how: Combiner,
+    *,
+    states: Series | None = None,
     signs: NDArray[np.int64] | None = None,
-) -> Blend:  # fmt: skip
+) -> Blend:
     """Return factors weighed by a combiner.
 
     Parameters

@@ -52,16 +52,21 @@ class Approved:
         """Refuse creation outside the gate."""
         if seal is not SEAL:
             raise RiskError(
-                "An Approved is made by the risk gate alone.", field="seal",
-                hint="Call risk.decide and use what it approves.", code="not_approved", exit_code=1,
-            )  # fmt: skip
+                "An Approved is made by the risk gate alone.",
+                field="seal",
+                hint="Call risk.decide and use what it approves.",
+                code="not_approved",
+                exit_code=1,
+            )
 
     def __reduce__(self) -> NoReturn:
         """Refuse to be pickled or copied."""
         raise RiskError(
-            "An Approved cannot be copied or pickled.", hint="Decide again from the stored decision.",
-            code="not_approved", exit_code=1,
-        )  # fmt: skip
+            "An Approved cannot be copied or pickled.",
+            hint="Decide again from the stored decision.",
+            code="not_approved",
+            exit_code=1,
+        )
 
 
 @dataclass(frozen=True)

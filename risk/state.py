@@ -79,6 +79,4 @@ class BookState:
 
 def _refuse_unless(fine: bool, field: str, got: object, allowed: str) -> None:
     if not fine:
-        raise RiskError(
-            "The state of the book is malformed.", field=field, got=got, allowed=allowed, code="book_state"
-        )  # fmt: skip
+        raise RiskError("The state of the book is malformed.", field=field, got=got, allowed=allowed, code="book_state")

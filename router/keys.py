@@ -84,8 +84,10 @@ def _read_keyring(model: str, entry: str) -> str:
     except ImportError:
         raise NoModel(
             f"{model} needs a key from the system's keyring, and the package keyring is not installed",
-            field="api_key_keyring", got=entry, hint=f"{install_hint('keyring')}, or use api_key_env.",
-        ) from None  # fmt: skip
+            field="api_key_keyring",
+            got=entry,
+            hint=f"{install_hint('keyring')}, or use api_key_env.",
+        ) from None
     try:
         value = keyring.get_password(service, name)
         problem = "" if value else f"holds no {name} of {service}"
@@ -93,9 +95,11 @@ def _read_keyring(model: str, entry: str) -> str:
         value, problem = None, f"cannot be read: {type(error).__name__}"
     if not value:
         raise NoModel(
-            f"{model} needs a key, and the system's keyring {problem}", field="api_key_keyring", got=entry,
+            f"{model} needs a key, and the system's keyring {problem}",
+            field="api_key_keyring",
+            got=entry,
             hint=f"`keyring set {service} {name}` asks for it and keeps it; the key itself is never written down.",
-        )  # fmt: skip
+        )
     return str(value)
 
 

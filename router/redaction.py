@@ -182,7 +182,7 @@ class _Filter(logging.Filter):
 _RECORD_ATTRIBUTES = {
     "args", "created", "exc_info", "filename", "funcName", "levelname", "levelno", "lineno", "module", "msecs", "msg",
     "name", "pathname", "process", "processName", "relativeCreated", "taskName", "thread", "threadName",
-}  # fmt: skip
+}  # fmt: skip  # a table
 """Attributes of every record that contain no part of a message; the error's text and the stack are masked."""
 _FILTER = _Filter()
 

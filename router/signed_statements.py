@@ -115,7 +115,7 @@ class SignedStatements:
             (statement.issued < now - SKEW_SECONDS, "its statement was not made for this question: it is older"),
             (statement.expires <= now, "its statement has expired"),
             (not 0 < statement.expires - statement.issued < 10 * 366 * 86_400, "its statement has no sensible end"),
-        )  # fmt: skip
+        )
         for holds, reason in reasons:
             if holds:
                 raise Unproven(reason)

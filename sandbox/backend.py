@@ -31,8 +31,12 @@ from .errors import BadResult, SandboxError
 from .job import Job, Limits, Outcome
 
 ENVIRONMENT = {
-    "LC_ALL": "C.UTF-8", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "TZ": "UTC",
-}  # fmt: skip
+    "LC_ALL": "C.UTF-8",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "PYTHONHASHSEED": "0",
+    "TZ": "UTC",
+}
 """The whole environment of an interpreter that runs factors; it is emptied before the code runs."""
 
 
@@ -79,14 +83,17 @@ class Backend(Protocol):
 def check_values(values: NDArray[np.float64], shape: tuple[int, int]) -> SandboxError | None:
     """Return the error in values from behind a wall (another shape, an infinity); None if they are usable."""
     if values.shape != shape or values.dtype != np.float64:
-        return BadResult("the answer has another shape than the panel", field="factor", got=str(values.shape),
-                         allowed=str(shape))  # fmt: skip
+        return BadResult(
+            "the answer has another shape than the panel", field="factor", got=str(values.shape), allowed=str(shape)
+        )
     infinite = np.argwhere(np.isinf(values))
     if len(infinite):
         row, column = (int(i) for i in infinite[0])
         return BadResult(
             f"the answer holds {len(infinite)} infinite values, the first in row {row}, column {column}",
-            field="factor", got="inf", allowed="finite numbers and NaN",
+            field="factor",
+            got="inf",
+            allowed="finite numbers and NaN",
             hint="Divide where the divisor is not zero: x / y.where(y != 0).",
-        )  # fmt: skip
+        )
     return None

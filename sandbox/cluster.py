@@ -154,9 +154,11 @@ class _Nodes:
         if not self._good:
             reasons = "; ".join(f"{name}: {reason}" for name, reason in sorted(self.refused.items()))
             raise SandboxUnavailable(
-                f"no node of the cluster can contain code: {reasons}", field="nodes", got=sorted(self.refused),
+                f"no node of the cluster can contain code: {reasons}",
+                field="nodes",
+                got=sorted(self.refused),
                 hint="Ask on each node: alphaloom sandbox status",
-            )  # fmt: skip
+            )
 
     def start(self) -> _Actor:
         """Start a station on the next node in turn."""
@@ -233,10 +235,15 @@ class _OwnCluster:
             ours = cls(Path(tempfile.mkdtemp(prefix="ray-")))
             try:
                 ray.init(
-                    num_cpus=workers, num_gpus=0, include_dashboard=False, object_store_memory=_STORE_MB * 2**20,
-                    log_to_driver=False, configure_logging=False, _node_ip_address="127.0.0.1",
+                    num_cpus=workers,
+                    num_gpus=0,
+                    include_dashboard=False,
+                    object_store_memory=_STORE_MB * 2**20,
+                    log_to_driver=False,
+                    configure_logging=False,
+                    _node_ip_address="127.0.0.1",
                     _temp_dir=str(ours.folder),
-                )  # fmt: skip
+                )
                 reachable = find_exposed_addresses(list_descendants(os.getpid())[1:])
             except Exception as error:
                 ours.close()
@@ -271,9 +278,10 @@ def _import_ray_first() -> Any:
     """
     if sys.modules.get("ray") and not _IMPORTED:
         raise SandboxUnavailable(
-            "Ray was imported by somebody else, and cannot be bound to this machine any more", field="ray",
+            "Ray was imported by somebody else, and cannot be bound to this machine any more",
+            field="ray",
             hint="Make the cluster before you import ray, or give it an address.",
-        )  # fmt: skip
+        )
     ray = _import_ray()
     _IMPORTED.add("ray")
     if ray.is_initialized():
@@ -346,9 +354,10 @@ def _unpack_outcome(reply: tuple[Any, ...]) -> Outcome:
 
 
 _BY_CODE: dict[str, type[SandboxError]] = {
-    kind.code: kind for kind in (getattr(errors, name) for name in errors.__all__)
+    kind.code: kind
+    for kind in (getattr(errors, name) for name in errors.__all__)
     if kind not in (errors.NotCausal, errors.NotDeterministic)  # errors of a proof, not of a call
-}  # fmt: skip
+}
 
 
 def _build_error(code: str, record: Mapping[str, Any]) -> SandboxError:

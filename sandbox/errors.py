@@ -61,9 +61,13 @@ class SandboxError(Exception):
     def record(self) -> dict[str, Any]:
         """Return the error as plain JSON."""
         return {
-            "code": self.code, "field": self.field, "got": _plain_value(self.got),
-            "allowed": _plain_value(self.allowed), "hint": self.hint, "message": self.message,
-        }  # fmt: skip
+            "code": self.code,
+            "field": self.field,
+            "got": _plain_value(self.got),
+            "allowed": _plain_value(self.allowed),
+            "hint": self.hint,
+            "message": self.message,
+        }
 
 
 class BadInput(SandboxError):

@@ -56,9 +56,12 @@ class Job:
         is_integer = isinstance(self.rows, Integral) and not isinstance(self.rows, bool)
         if not is_integer or not 0 <= self.rows <= days:
             raise BadInput(
-                "the panel has no such number of days", field="rows", got=repr(self.rows),
-                allowed=f"a whole number from 0 to {days}, or None for all", hint="Give as many days as there are.",
-            )  # fmt: skip
+                "the panel has no such number of days",
+                field="rows",
+                got=repr(self.rows),
+                allowed=f"a whole number from 0 to {days}, or None for all",
+                hint="Give as many days as there are.",
+            )
         object.__setattr__(self, "rows", int(self.rows))
 
     @property
@@ -153,6 +156,9 @@ def _check_bounds(name: str, value: object, kind: type, words: str, bounds: tupl
     number = isinstance(value, kind) and not isinstance(value, bool)
     if not number or not least <= value <= most:  # type: ignore[operator]  # NaN fails, too
         raise BadInput(
-            f"{name} is not a limit that can be kept", field=name, got=repr(value),
-            allowed=f"{words} from {least:g} to {most:,}", hint=f"Give {name} a value between them.",
-        )  # fmt: skip
+            f"{name} is not a limit that can be kept",
+            field=name,
+            got=repr(value),
+            allowed=f"{words} from {least:g} to {most:,}",
+            hint=f"Give {name} a value between them.",
+        )

@@ -134,9 +134,12 @@ class WorkerPool:
         with self._count:
             if calls > self.free:
                 raise Busy(
-                    "too many calls wait for the sandbox", field="workers", got=self._most + 1,
-                    allowed=f"{self._most} at once", hint="Call again later, or give it more workers.",
-                )  # fmt: skip
+                    "too many calls wait for the sandbox",
+                    field="workers",
+                    got=self._most + 1,
+                    allowed=f"{self._most} at once",
+                    hint="Call again later, or give it more workers.",
+                )
             self.free -= calls
 
     def _run(self, job: Job, batch: _Batch | None = None) -> Outcome:

@@ -56,10 +56,12 @@ class SearchConstraints:
         unknown = sorted({*self.fields} - {*panel.fields})
         if unknown:
             raise EvidenceError(
-                f"The panel has no field {', '.join(unknown)}.", field="steer.fields", got=unknown,
+                f"The panel has no field {', '.join(unknown)}.",
+                field="steer.fields",
+                got=unknown,
                 allowed=sorted(panel.fields) if self.told else None,
                 hint="Name fields of the panel, or none to allow them all.",
-            )  # fmt: skip
+            )
         return self
 
     def objections(self, expression: Expression, claim: Claim, groups: Collection[str]) -> list[str]:

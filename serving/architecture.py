@@ -23,7 +23,7 @@ VOCAB_STEP = 64  # vLLM pads the vocabulary to a multiple of this
 FAMILIES = (
     "deepseek_v3", "gemma2", "gemma3", "gemma3_text", "gpt_oss", "llama", "mistral", "mixtral", "phi3", "qwen2",
     "qwen3", "qwen3_moe",
-)  # fmt: skip
+)  # fmt: skip  # a table
 WINDOWED_FAMILIES = ("gemma2", "gemma3_text", "gpt_oss", "mistral")
 """The families whose `sliding_window` is in use; Qwen's is off unless `use_sliding_window` is set."""
 TIED_FAMILIES = {"gemma2": True, "gemma3_text": True}
@@ -143,11 +143,15 @@ def find_model(wanted: str, field: str = "--model") -> Architecture:
     near = difflib.get_close_matches(wanted.lower(), [name.lower() for name in list_models()], 1)
     suggestions = [name for name in list_models() if [name.lower()] == near]
     raise ServingError(
-        f"no model is known as {wanted!r}", code="unknown_model", field=field, got=wanted,
+        f"no model is known as {wanted!r}",
+        code="unknown_model",
+        field=field,
+        got=wanted,
         allowed=[*list_models(), "the path of a config.json"],
-        hint=f"Did you mean {suggestions[0]}?" if suggestions
+        hint=f"Did you mean {suggestions[0]}?"
+        if suggestions
         else "Give the path of the config.json that lies beside the weights.",
-    )  # fmt: skip
+    )
 
 
 class ConfigNumbers:
@@ -208,17 +212,21 @@ def parse_architecture(config: Mapping[str, Any], name: str, source: str) -> Arc
         reason = f"the family {kind!r} is not known" if kind else "its configuration names no model_type"
         raise ServingError(
             f"{name}: {reason}, so its tensors cannot be counted",
-            code="unknown_model", field="model_type", got=kind or None, allowed=list(FAMILIES),
+            code="unknown_model",
+            field="model_type",
+            got=kind or None,
+            allowed=list(FAMILIES),
             hint="A plain decoder with RMSNorm, gated MLP and no biases can be planned as model_type llama.",
-        )  # fmt: skip
+        )
     numbers = ConfigNumbers(config)
     architecture = _build_architecture(numbers, kind, name, source, unseen)
     if numbers.missing:
         raise ServingError(
-            f"{name}: its configuration lacks {', '.join(numbers.missing)}", code="unknown_model",
+            f"{name}: its configuration lacks {', '.join(numbers.missing)}",
+            code="unknown_model",
             field=numbers.missing[0].split()[0],
             hint="Give the config.json that lies beside the weights, with these keys in it.",
-        )  # fmt: skip
+        )
     return architecture
 
 
@@ -241,7 +249,7 @@ def _build_architecture(numbers: ConfigNumbers, kind: str, name: str, source: st
         inner_bias=kind == "gpt_oss",
         experts=_read_experts(numbers, kind), latent=_read_latent(numbers, kind),
         stored=_read_stored_precision(config, name), unseen=unseen,
-    )  # fmt: skip
+    )  # fmt: skip  # a table
 
 
 def _read_windows(numbers: ConfigNumbers, kind: str, layers: int) -> tuple[int, int]:
@@ -263,22 +271,27 @@ def _read_windows(numbers: ConfigNumbers, kind: str, layers: int) -> tuple[int, 
 def _read_experts(numbers: ConfigNumbers, kind: str) -> Experts | None:
     if kind in ("mixtral", "gpt_oss"):
         return Experts(
-            numbers.read_integer("num_local_experts"), numbers.read_integer("num_experts_per_tok", "experts_per_token"),
+            numbers.read_integer("num_local_experts"),
+            numbers.read_integer("num_experts_per_tok", "experts_per_token"),
             numbers.read_integer("intermediate_size"),
-        )  # fmt: skip
+        )
     if kind == "qwen3_moe":
         return Experts(
-            numbers.read_integer("num_experts", "num_local_experts"), numbers.read_integer("num_experts_per_tok"),
+            numbers.read_integer("num_experts", "num_local_experts"),
+            numbers.read_integer("num_experts_per_tok"),
             numbers.read_integer("moe_intermediate_size"),
             dense_layers=len(numbers.config.get("mlp_only_layers") or ()),
-        )  # fmt: skip
+        )
     if kind == "deepseek_v3":
         width = numbers.read_integer("moe_intermediate_size")
         return Experts(
-            numbers.read_integer("n_routed_experts"), numbers.read_integer("num_experts_per_tok"), width,
+            numbers.read_integer("n_routed_experts"),
+            numbers.read_integer("num_experts_per_tok"),
+            width,
             int(numbers.config.get("n_shared_experts") or 0) * width,
-            int(numbers.config.get("first_k_dense_replace") or 0), corrected=True,
-        )  # fmt: skip
+            int(numbers.config.get("first_k_dense_replace") or 0),
+            corrected=True,
+        )
     return None
 
 
@@ -286,10 +299,12 @@ def _read_latent(numbers: ConfigNumbers, kind: str) -> Latent | None:
     if kind != "deepseek_v3":
         return None
     return Latent(
-        int(numbers.config.get("q_lora_rank") or 0), numbers.read_integer("kv_lora_rank"),
-        numbers.read_integer("qk_nope_head_dim"), numbers.read_integer("qk_rope_head_dim"),
+        int(numbers.config.get("q_lora_rank") or 0),
+        numbers.read_integer("kv_lora_rank"),
+        numbers.read_integer("qk_nope_head_dim"),
+        numbers.read_integer("qk_rope_head_dim"),
         numbers.read_integer("v_head_dim"),
-    )  # fmt: skip
+    )
 
 
 def _read_stored_precision(config: Mapping[str, Any], name: str) -> str:
@@ -300,8 +315,11 @@ def _read_stored_precision(config: Mapping[str, Any], name: str) -> str:
     method = str(quantization.get("quant_method", ""))
     if method not in STORED_PRECISIONS:
         raise ServingError(
-            f"{name}: weights quantised by {method!r} are not counted here", code="unknown_model",
-            field="quantization_config.quant_method", got=method, allowed=[*STORED_PRECISIONS, "none"],
+            f"{name}: weights quantised by {method!r} are not counted here",
+            code="unknown_model",
+            field="quantization_config.quant_method",
+            got=method,
+            allowed=[*STORED_PRECISIONS, "none"],
             hint="Plan the model without quantisation, or in FP8 (--dtype fp8).",
-        )  # fmt: skip
+        )
     return STORED_PRECISIONS[method]

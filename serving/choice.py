@@ -57,10 +57,11 @@ def list_precisions(request: Request, device: Device) -> tuple[str, ...]:
         what = "the weights come in FP8" if is_stored else "FP8 was asked for"
         field = "--gpu" if is_stored else "--dtype" if dtype == "fp8" else "--kv-dtype"
         raise DeviceLacks(
-            f"{what}, and {device.title} computes in no FP8", field=field,
+            f"{what}, and {device.title} computes in no FP8",
+            field=field,
             allowed=f"FP8 on {', '.join(name for name, one in DEVICES.items() if one.fp8_tflops)}",
             hint="Take one of these GPUs." if is_stored else "Leave it at auto, or take one of these GPUs.",
-        )  # fmt: skip
+        )
     if stored == "mxfp4" and not device.gpu:
         raise DeviceLacks("the weights come in MXFP4, which no CPU serves", field="--gpu", got=device.name)
     if stored == "mxfp4" and dtype == "fp8":
@@ -134,8 +135,10 @@ def _make_refusal(request: Request, device: Device, budgets: list[MemoryBudget])
         f"of which {best.usable / GIB:.2f} GiB can be used; {best.short / GIB:.2f} GiB are lacking "
         f"(weights {best.weights / GIB:.2f}, overhead {(best.fixed + best.activations + best.scores) / GIB:.2f}, "
         f"cache for {best.wanted} of {request.length:,} tokens {best.sequence * best.wanted / GIB:.2f})",
-        field="--gpu", got=device.name, hint="What would fit: " + "; ".join(advice) + ".",
-    )  # fmt: skip
+        field="--gpu",
+        got=device.name,
+        hint="What would fit: " + "; ".join(advice) + ".",
+    )
 
 
 def _list_advice(request: Request, device: Device) -> Iterator[str]:

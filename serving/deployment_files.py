@@ -45,7 +45,7 @@ def _write_compose(plan: ServingPlan, image: str) -> str:
             "test": ["CMD", "python3", "-c", f"import urllib.request as r; r.urlopen('http://127.0.0.1:{PORT}/health')"],
             "interval": f"{PROBE_S}s", "timeout": "5s", "retries": 3, "start_period": f"{STARTING_S}s",
         },
-    }  # fmt: skip
+    }  # fmt: skip  # a table
     if plan.device.name != "cpu":
         card = {"driver": "nvidia", "count": plan.device.count, "capabilities": ["gpu"]}
         service["deploy"] = {"resources": {"reservations": {"devices": [card]}}}
@@ -63,22 +63,27 @@ def _write_ray(plan: ServingPlan, _: str) -> str:
     engine |= {"tensor_parallel_size": plan.device.count}
     model: dict[str, Any] = {
         "model_loading_config": {
-            "model_id": plan.flags.get("served-model-name", plan.model.name), "model_source": plan.flags["model"],
+            "model_id": plan.flags.get("served-model-name", plan.model.name),
+            "model_source": plan.flags["model"],
         },
-        "engine_kwargs": engine, "runtime_env": {"env_vars": plan.environment},
+        "engine_kwargs": engine,
+        "runtime_env": {"env_vars": plan.environment},
         "deployment_config": {
             "autoscaling_config": {"min_replicas": plan.device.copies, "max_replicas": plan.device.copies},
-            "max_ongoing_requests": plan.flags["max-num-seqs"], "health_check_period_s": PROBE_S,
+            "max_ongoing_requests": plan.flags["max-num-seqs"],
+            "health_check_period_s": PROBE_S,
         },
-    }  # fmt: skip
+    }
     if plan.device.accelerator:
         model["accelerator_type"] = plan.device.accelerator
     else:
         model["placement_group_config"] = {"bundles": [{"CPU": 1}]}
     app = {
-        "name": plan.model.name, "route_prefix": "/", "import_path": "ray.serve.llm:build_openai_app",
+        "name": plan.model.name,
+        "route_prefix": "/",
+        "import_path": "ray.serve.llm:build_openai_app",
         "args": {"llm_configs": [model]},
-    }  # fmt: skip
+    }
     return (
         "# serve deploy THIS_FILE, on a cluster with ray[serve,llm].\n"
         "# It asks for no key: whoever reaches its port is served. Let only the cluster reach it, and people through\n"
@@ -90,19 +95,26 @@ def _write_kubernetes(plan: ServingPlan, image: str) -> str:
     name = _make_service_name(plan.model.name)
     labels = {"app.kubernetes.io/name": name, "app.kubernetes.io/component": "model-server"}
     deployment = {
-        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "labels": labels},
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "labels": labels},
         "spec": {
-            "replicas": plan.device.copies, "selector": {"matchLabels": labels},
+            "replicas": plan.device.copies,
+            "selector": {"matchLabels": labels},
             "strategy": {"type": "Recreate"},
             "template": {"metadata": {"labels": labels}, "spec": _build_pod(plan, image, name)},
         },
-    }  # fmt: skip
+    }
     service = {
-        "apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "labels": labels},
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name, "labels": labels},
         "spec": {
-            "type": "ClusterIP", "selector": labels, "ports": [{"name": "http", "port": PORT, "targetPort": "http"}],
+            "type": "ClusterIP",
+            "selector": labels,
+            "ports": [{"name": "http", "port": PORT, "targetPort": "http"}],
         },
-    }  # fmt: skip
+    }
     head = (
         f"# Before: a Secret {name} with the keys api-key and (if weights are fetched) hf-token, and a\n"
         f"# PersistentVolumeClaim {name}-weights that holds the weights.\n"
@@ -124,26 +136,34 @@ def _build_pod(plan: ServingPlan, image: str, name: str) -> dict[str, Any]:
     memory = f"{max(4, round(plan.device.memory_gib * 0.95))}Gi"
     limits = {"nvidia.com/gpu": plan.device.count} if plan.device.name != "cpu" else {"memory": memory}
     container = {
-        "name": "vllm", "image": image, "command": START_COMMAND, "args": _build_arguments_in_container(plan),
+        "name": "vllm",
+        "image": image,
+        "command": START_COMMAND,
+        "args": _build_arguments_in_container(plan),
         "env": variables,
-        "ports": [{"name": "http", "containerPort": PORT}], "resources": {"limits": limits, "requests": limits},
-        "startupProbe": _build_probe(STARTING_S // PROBE_S), "readinessProbe": _build_probe(1),
+        "ports": [{"name": "http", "containerPort": PORT}],
+        "resources": {"limits": limits, "requests": limits},
+        "startupProbe": _build_probe(STARTING_S // PROBE_S),
+        "readinessProbe": _build_probe(1),
         "livenessProbe": _build_probe(3),
         "volumeMounts": [
             {
-                "name": "weights", "mountPath": MODELS_FOLDER if _is_local(plan) else CACHE_FOLDER,
+                "name": "weights",
+                "mountPath": MODELS_FOLDER if _is_local(plan) else CACHE_FOLDER,
                 **({"readOnly": True} if _is_local(plan) else {}),
             },
             {"name": "shared-memory", "mountPath": "/dev/shm"},
         ],
-    }  # fmt: skip
+    }
     return {
-        "terminationGracePeriodSeconds": 60, "enableServiceLinks": False, "containers": [container],
+        "terminationGracePeriodSeconds": 60,
+        "enableServiceLinks": False,
+        "containers": [container],
         "volumes": [
             {"name": "weights", "persistentVolumeClaim": {"claimName": f"{name}-weights"}},
             {"name": "shared-memory", "emptyDir": {"medium": "Memory", "sizeLimit": f"{SHARED_GIB}Gi"}},
         ],
-    }  # fmt: skip
+    }
 
 
 def _build_probe(failures: int) -> dict[str, Any]:

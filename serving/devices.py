@@ -57,14 +57,19 @@ class Device:
 
 
 def _make_gpu(  # noqa: PLR0913 - the columns of the table below
-    name: str, title: str, gib: float, speeds: tuple[float, float | None, float], link: tuple[str, float, float],
-    batched_tokens: int, accelerator: str,
-) -> Device:  # fmt: skip
+    name: str,
+    title: str,
+    gib: float,
+    speeds: tuple[float, float | None, float],
+    link: tuple[str, float, float],
+    batched_tokens: int,
+    accelerator: str,
+) -> Device:
     tflops, fp8, bandwidth = speeds
     return Device(
         name, title, int(gib * GIB), tflops, fp8, bandwidth * GB, link[0], link[1] * GB, link[2], batched_tokens,
         accelerator=accelerator,
-    )  # fmt: skip
+    )  # fmt: skip  # a table
 
 
 HOPPER, AMPERE, PCIE = ("NVLink 4", 450.0, 10e-6), ("NVLink 3", 300.0, 12e-6), ("PCIe 4.0 x16", 32.0, 40e-6)
@@ -90,14 +95,17 @@ def find_device(name: str, memory_gb: float | None = None) -> Device:
         if memory_gb is not None:
             raise ServingError(
                 f"--memory-gb is for --gpu cpu; a {device.name} has {device.memory / GIB:.1f} GiB",
-                field="--memory-gb", hint="Leave it out, or give a part with --gpu-memory-utilization.",
-            )  # fmt: skip
+                field="--memory-gb",
+                hint="Leave it out, or give a part with --gpu-memory-utilization.",
+            )
         return device
     if memory_gb is None:
         raise ServingError("the memory of this machine cannot be read", field="--memory-gb", hint="Add --memory-gb N.")
     if not 0 < memory_gb < float("inf"):
         raise ServingError(
-            f"a machine with {memory_gb:g} GB of memory serves nothing", field="--memory-gb", got=memory_gb,
+            f"a machine with {memory_gb:g} GB of memory serves nothing",
+            field="--memory-gb",
+            got=memory_gb,
             allowed="a number above 0",
-        )  # fmt: skip
+        )
     return replace(device, memory=int(memory_gb * GB))

@@ -102,7 +102,7 @@ def compute_memory_budget(request: Request, device: Device, gpus: int, precision
         token=sum(count_token_bytes(model, kv_bytes, gpus) for model in models),
         sequence=sum(count_sequence_bytes(model, request.length, rules) for model in models),
         wanted=request.concurrency or 1, most=request.most_sequences,
-    )  # fmt: skip
+    )  # fmt: skip  # a table
 
 
 @cache

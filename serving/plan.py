@@ -141,7 +141,7 @@ def make_plan(request: Request, device: Device) -> ServingPlan:
         ],
         predictions=_predict(request, device, budget, speculation),
         assumptions=_list_assumptions(request, device, budget.gpus),
-    )  # fmt: skip
+    )  # fmt: skip  # a table
 
 
 def _explain_choice(request: Request, why: str, budget: MemoryBudget) -> str:
@@ -176,9 +176,11 @@ def _build_speculative_config(request: Request, budget: MemoryBudget, speculatio
         lookup = {"prompt_lookup_max": 4, "prompt_lookup_min": 2}
         return {"method": "ngram", "num_speculative_tokens": speculation.depth, **lookup}
     return {
-        "method": "draft_model", "model": request.draft.source, "num_speculative_tokens": speculation.depth,
+        "method": "draft_model",
+        "model": request.draft.source,
+        "num_speculative_tokens": speculation.depth,
         "draft_tensor_parallel_size": budget.gpus,
-    }  # fmt: skip
+    }
 
 
 def _build_environment(device: Device, budget: MemoryBudget) -> dict[str, str]:
@@ -194,18 +196,24 @@ def _predict(
         estimate_output_step(request.model, device, budget, length, count) for count in (1, budget.sequences)
     )
     predictions: dict[str, int | float | str] = {
-        "prompt_tokens": request.prompt_tokens, "reply_tokens": request.reply_tokens, "sequences": budget.sequences,
+        "prompt_tokens": request.prompt_tokens,
+        "reply_tokens": request.reply_tokens,
+        "sequences": budget.sequences,
         "time_to_first_token_ms": round(estimate_first_token(request, device, budget).total_s * 1e3, 2),
-        "per_token_ms": round(single.total_s * 1e3, 2), "per_token_full_ms": round(full.total_s * 1e3, 2),
-        "bound": single.bound, "bound_full": full.bound,
+        "per_token_ms": round(single.total_s * 1e3, 2),
+        "per_token_full_ms": round(full.total_s * 1e3, 2),
+        "bound": single.bound,
+        "bound_full": full.bound,
         "tokens_per_second_full": round(budget.sequences / full.total_s),
-    }  # fmt: skip
+    }
     if speculation:
         predictions |= {
-            "speculative_tokens": speculation.depth, "acceptance": speculation.acceptance,
+            "speculative_tokens": speculation.depth,
+            "acceptance": speculation.acceptance,
             "tokens_per_step": round(speculation.tokens, 3),
-            "per_token_speculating_ms": round(speculation.per_token_s * 1e3, 2), "speed_up": round(speculation.gain, 3),
-        }  # fmt: skip
+            "per_token_speculating_ms": round(speculation.per_token_s * 1e3, 2),
+            "speed_up": round(speculation.gain, 3),
+        }
     return predictions
 
 
@@ -273,8 +281,11 @@ def read_plan(file: Path) -> ServingPlan:
         reason = "it names models, as a router.yaml or a campaign file does" if is_router_file else NOT_ONE_KEY
         raise ServingError(
             f"{file} is no plan: {reason}",
-            code="plan_unreadable", field="PLAN", allowed=list(ServingPlan.model_fields), hint=WRITE_HINT,
-        )  # fmt: skip
+            code="plan_unreadable",
+            field="PLAN",
+            allowed=list(ServingPlan.model_fields),
+            hint=WRITE_HINT,
+        )
     try:
         return ServingPlan.model_validate(content)
     except ValidationError as error:
@@ -304,10 +315,12 @@ def _write_arithmetic(
 ) -> list[ArithmeticLine]:
     """Return the whole arithmetic: the model, the memory, the cache, the times."""
     return [
-        *_describe_model(request.model), *_describe_memory(request, device, choice), *_describe_cache(request, choice),
+        *_describe_model(request.model),
+        *_describe_memory(request, device, choice),
+        *_describe_cache(request, choice),
         *_describe_times(request, device, choice),
         *(_describe_speculation(request, speculation) if speculation else ()),
-    ]  # fmt: skip
+    ]
 
 
 def _describe_model(model: Architecture) -> Iterator[ArithmeticLine]:
@@ -385,10 +398,12 @@ def _describe_times(request: Request, device: Device, choice: Choice) -> Iterato
         step = estimate_output_step(request.model, device, budget, length, count)
         yield _make_ms_line(f"time per output token, {count} at once", step, _describe_parts(step))
     yield ArithmeticLine(
-        "throughput", round(budget.sequences / step.total_s), "tokens/s",
+        "throughput",
+        round(budget.sequences / step.total_s),
+        "tokens/s",
         f"{budget.sequences} sequences, a token each per step"
         + (f"; x {choice.copies} copies" if choice.copies > 1 else ""),
-    )  # fmt: skip
+    )
 
 
 def _describe_speculation(request: Request, speculation: Speculation) -> Iterator[ArithmeticLine]:

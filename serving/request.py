@@ -34,28 +34,36 @@ class Request:
         if self.context is not None and not 1 <= self.context <= self.model.positions:
             most = f"{self.model.name} reads at most {self.model.positions:,} tokens"
             raise ServingError(
-                most if self.context > 0 else "a context has a token at least", field="--context", got=self.context,
+                most if self.context > 0 else "a context has a token at least",
+                field="--context",
+                got=self.context,
                 allowed=f"1 to {self.model.positions}",
-            )  # fmt: skip
+            )
         if (self.speculate == "draft") != (self.draft is not None):
             raise ServingError("--speculate draft and --draft MODEL go together", field="--draft")
         if self.acceptance is not None and self.speculate == "none":
             raise ServingError(
-                "--acceptance says how many drafted tokens are kept, and nothing is drafted", field="--acceptance",
-                got=self.acceptance, hint="Add --speculate ngram, or --speculate draft with --draft MODEL.",
-            )  # fmt: skip
+                "--acceptance says how many drafted tokens are kept, and nothing is drafted",
+                field="--acceptance",
+                got=self.acceptance,
+                hint="Add --speculate ngram, or --speculate draft with --draft MODEL.",
+            )
         if self.draft and self.draft.vocab != self.model.vocab:
             raise ServingError(
                 f"{self.draft.name} has {self.draft.vocab:,} tokens in its vocabulary and {self.model.name} "
                 f"{self.model.vocab:,}: a draft must speak the same",
-                field="--draft", got=self.draft.name, hint="Take a small model of the same family.",
-            )  # fmt: skip
+                field="--draft",
+                got=self.draft.name,
+                hint="Take a small model of the same family.",
+            )
         if self.prompt_tokens + self.reply_tokens > self.length:
             raise ServingError(
                 f"a prompt of {self.prompt_tokens:,} tokens and a reply of {self.reply_tokens:,} "
                 "are longer than the context",
-                field="--context", got=self.length, allowed=f"at least {self.prompt_tokens + self.reply_tokens}",
-            )  # fmt: skip
+                field="--context",
+                got=self.length,
+                allowed=f"at least {self.prompt_tokens + self.reply_tokens}",
+            )
         _check_range("--gpu-memory-utilization", self.utilization, 0.05, 1.0)
         _check_range("--acceptance", self.acceptance if self.acceptance is not None else 0.5, 0.0, 0.999)
         for field, count in (("--concurrency", self.concurrency), ("--gpus", self.gpus)):

@@ -76,8 +76,9 @@ def estimate_first_token(request: Request, device: Device, budget: MemoryBudget)
     return Step(
         work / (budget.gpus * _get_peak_rate(device, budget) * COMPUTE_EFFICIENCY),
         read / (device.bandwidth * MEMORY_EFFICIENCY),
-        _estimate_all_reduce(model, device, budget.gpus, prompt, steps), steps * STEP_S,
-    )  # fmt: skip
+        _estimate_all_reduce(model, device, budget.gpus, prompt, steps),
+        steps * STEP_S,
+    )
 
 
 def estimate_output_step(
@@ -88,11 +89,14 @@ def estimate_output_step(
     attended = (model.layers - model.windowed) * length + model.windowed * min(length, model.window or length)
     cached = sequences * attended * model.count_cached_per_gpu(budget.gpus) * budget.kv_bytes
     return Step(
-        2.0 * count_active_parameters(model) * tokens
+        2.0
+        * count_active_parameters(model)
+        * tokens
         / (budget.gpus * _get_peak_rate(device, budget) * COMPUTE_EFFICIENCY),
         (count_read_bytes(model, budget, tokens) + cached) / (device.bandwidth * MEMORY_EFFICIENCY),
-        _estimate_all_reduce(model, device, budget.gpus, tokens, 1), STEP_S,
-    )  # fmt: skip
+        _estimate_all_reduce(model, device, budget.gpus, tokens, 1),
+        STEP_S,
+    )
 
 
 def choose_speculation(request: Request, device: Device, budget: MemoryBudget, length: float) -> Speculation | None:

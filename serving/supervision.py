@@ -112,18 +112,24 @@ def _check_port_free(launch: ServerLaunch) -> None:
             probe.bind(address[4])
     except OSError as error:
         raise PortTaken(
-            f"the server cannot listen at {launch.host}:{launch.port}: {error.strerror or error}", field="--port",
-            got=f"{launch.host}:{launch.port}", hint="Stop what listens there, or choose another port.",
-        ) from None  # fmt: skip
+            f"the server cannot listen at {launch.host}:{launch.port}: {error.strerror or error}",
+            field="--port",
+            got=f"{launch.host}:{launch.port}",
+            hint="Stop what listens there, or choose another port.",
+        ) from None
 
 
 def _start_server(launch: ServerLaunch, log: IO[bytes]) -> subprocess.Popen[bytes]:
     """Start the server in a process group of its own, so that Ctrl-C reaches it only through this process."""
     try:
         return subprocess.Popen(
-            launch.command, env=launch.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+            launch.command,
+            env=launch.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
             start_new_session=True,
-        )  # fmt: skip
+        )
     except OSError as error:
         raise ServingError(
             f"{launch.command[0]} cannot be started: {error.strerror or error}", field="--vllm", got=launch.command[0]
@@ -143,9 +149,11 @@ def _wait_until_well(launch: ServerLaunch, process: subprocess.Popen[bytes], sto
             raise ServingError(
                 f"the server was not well within {launch.deadline_s:g} s, and was ended."
                 f"{_describe_log_tail(launch.log)}",
-                code="server_failed", exit_code=3, field="--deadline",
+                code="server_failed",
+                exit_code=3,
+                field="--deadline",
                 hint=f"Its whole log is {launch.log}; a large model may need longer.",
-            )  # fmt: skip
+            )
         if now - last_notice >= launch.notice_every_s:
             last_notice = now
             last_line = "".join(_read_tail(launch.log, 1))[:MAX_LOG_CHARS_SHOWN]

@@ -13,9 +13,13 @@ ROOT = Path(__file__).resolve().parents[1] / ".root"
 # `make test` gives the same result on every run, on a busy machine too: fixed examples, none from an earlier run, no
 # time limit. `make fuzz` draws others. A property that names `max_examples` itself is too slow for as many.
 settings.register_profile(
-    "dev", max_examples=25, derandomize=True, database=None, deadline=None,
+    "dev",
+    max_examples=25,
+    derandomize=True,
+    database=None,
+    deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
-)  # fmt: skip
+)
 settings.register_profile("fuzz", settings.get_profile("dev"), max_examples=400, derandomize=False, print_blob=True)
 settings.load_profile("dev")
 

@@ -92,7 +92,7 @@ async def draft_formulas(search: SearchContext, work: Work) -> Json:
         question = Question(
             "factor", intent, work.key, Candidates, context, more, refused=work.attempt,
             items=context["request"]["count"], texts=_make_grammar_texts(search, context),
-        )  # fmt: skip
+        )  # fmt: skip  # a table
         reply = await ask_model(search, question)
         if (
             "failed" in reply

@@ -34,9 +34,13 @@ class Process:
     def __init__(self, python: str, module: str, data: Path, settings: dict[str, Any]) -> None:
         self._process = subprocess.Popen(
             [python, "-m", module, str(data), json.dumps(settings)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
             env={**os.environ, **ONE_THREAD, "PYTHONWARNINGS": "ignore"},
-        )  # fmt: skip
+        )
         self._read()
 
     def __enter__(self) -> Self:

@@ -67,9 +67,15 @@ def _pairs(result: Result) -> Iterator[str]:
     for pair in result.pairs:
         for group in GROUPS:
             rows.append(
-                (f"{pair.rival}, {GROUP_WORDS[group]}", pair.factors[group], f"{pair.own[group]:.3f}",
-                 f"{pair.other[group]:.3f}", f"{pair.ratio(group):.1f}", f"{pair.compiled.get(group, 0.0):.2f}")
-            )  # fmt: skip
+                (
+                    f"{pair.rival}, {GROUP_WORDS[group]}",
+                    pair.factors[group],
+                    f"{pair.own[group]:.3f}",
+                    f"{pair.other[group]:.3f}",
+                    f"{pair.ratio(group):.1f}",
+                    f"{pair.compiled.get(group, 0.0):.2f}",
+                )
+            )
     yield from table(rows)
     if result.pairs:
         first = result.pairs[0]
@@ -121,9 +127,14 @@ def _operators(result: Result) -> Iterator[str]:
         yield "\none operator alone, ns a cell"
         names = list(next(iter(result.operators.values())))
         yield from table(
-            [("", *names), *((text, *(f"{found.get(name, float('nan')):.2f}" for name in names))
-                             for text, found in result.operators.items())]
-        )  # fmt: skip
+            [
+                ("", *names),
+                *(
+                    (text, *(f"{found.get(name, float('nan')):.2f}" for name in names))
+                    for text, found in result.operators.items()
+                ),
+            ]
+        )
 
 
 def _search(result: Result) -> Iterator[str]:

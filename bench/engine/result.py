@@ -92,7 +92,11 @@ def pair_of(
     seconds = {group: other[key].median for group, key in keys.items() if key in other}
     seconds.setdefault("all", sum(seconds.values()))
     return Pair(
-        rival.name, dict(counts), {group: own[key].median for group, key in keys.items()}, seconds,
-        {group: other[key].prepared for group, key in keys.items() if key in other}, left_out,
+        rival.name,
+        dict(counts),
+        {group: own[key].median for group, key in keys.items()},
+        seconds,
+        {group: other[key].prepared for group, key in keys.items() if key in other},
+        left_out,
         own[keys["ts"]].prepared + own[keys["cs"]].prepared,
-    )  # fmt: skip
+    )

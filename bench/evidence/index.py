@@ -214,7 +214,7 @@ def measured(folder: Path, size: int, asked: Sequence[Expression], options: argp
         size, nodes / size, parts / size, drawing, 1e6 * added / size, 1e6 * added / nodes, settled, 1e3 * opened,
         bytes_each, *percentiles(whole), max(whole), *percentiles(alone), *percentiles(loose), *percentiles(beside),
         *stored, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-    )  # fmt: skip
+    )  # fmt: skip  # a table
 
 
 def batch_of(options: argparse.Namespace, count: int) -> list[Node]:
@@ -314,7 +314,7 @@ def lines(
         figures = (
             row.p50_us, row.p99_us, row.most_us, row.search_p50_us, row.search_p99_us, row.unsettled_p50_us,
             row.unsettled_p99_us, row.table_p50_us, row.table_p99_us,
-        )  # fmt: skip
+        )  # fmt: skip  # a table
         yield f"| {row.formulas:,} | " + " | ".join("-" if np.isnan(one) else f"{one:.0f} us" for one in figures) + " |"
     yield ""
     yield (

@@ -174,7 +174,7 @@ def measured(options: argparse.Namespace) -> Row:
         len(held), options.sketches, make, product, float(np.mean(in_full)), max(in_full), answer,
         *pairs(list(held.values()), candidates, window, panel), compute(engine, texts),
         *agreed(answers, right), len(candidates), sum(SKETCH_FILES.values()),
-    )  # fmt: skip
+    )  # fmt: skip  # a table
 
 
 def agreed(answers: Sequence[Overlap | None], right: Sequence[Overlap | None]) -> tuple[int, int]:
@@ -243,9 +243,11 @@ def lines(row: Row, options: argparse.Namespace) -> Iterator[str]:
         f"| the whole answer in a library of {row.library:,}, {row.in_full:.1f} of them compared in full "
         f"(at most {row.most_in_full}) | {row.answer_ms:.1f} ms |"
     )
-    for name, pair in (("our kernel, all values kept in order", row.exact_pair_ms),
-                       ("pandas, all ranks kept", row.pandas_pair_ms),
-                       ("our kernel, each factor computed again", row.exact_pair_ms + row.compute_ms)):  # fmt: skip
+    for name, pair in (
+        ("our kernel, all values kept in order", row.exact_pair_ms),
+        ("pandas, all ranks kept", row.pandas_pair_ms),
+        ("our kernel, each factor computed again", row.exact_pair_ms + row.compute_ms),
+    ):
         yield f"| every pair: {name} ({pair:.2f} ms a pair, extrapolated to {many:,}) | {pair * many / 1e3:,.1f} s |"
     yield ""
     yield (

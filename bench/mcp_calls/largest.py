@@ -10,9 +10,13 @@ from alphaloom.mcp_servers.answers import MAX_ANSWER_BYTES
 SHOWN = 8
 FORMULA = "rank(ts_skew(volume, {0})) * rank(ts_mean(returns, {0})) - ts_corr(close / open, volume, {0})"
 CLAIM = {
-    "id": "h1", "mechanism": "control", "statement": "a formula of the benchmark", "direction": 1, "horizon_days": 5,
+    "id": "h1",
+    "mechanism": "control",
+    "statement": "a formula of the benchmark",
+    "direction": 1,
+    "horizon_days": 5,
     "fields": ["close", "open", "returns", "volume"],
-}  # fmt: skip
+}
 DRAFTS = 120
 NOTE = "why this formula is kept, at some length " * 24
 GREEDY: dict[str, dict[str, Any]] = {
@@ -29,11 +33,14 @@ GREEDY: dict[str, dict[str, Any]] = {
     "factors.recall_attempts": {"limit": 100},
     "evaluation.list_formulas": {"which": "unexplored", "limit": 64},
     "evaluation.choose_drafts": {
-        "texts": [FORMULA.format(window) for window in range(2, 514)], "hypothesis": CLAIM, "count": 64, "either": True,
+        "texts": [FORMULA.format(window) for window in range(2, 514)],
+        "hypothesis": CLAIM,
+        "count": 64,
+        "either": True,
     },
     "evaluation.get_budget": {},
     "news.search_news": {},
-}  # fmt: skip
+}
 JOBS = ("stress_factor", "measure_decay")
 
 

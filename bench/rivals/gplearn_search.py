@@ -46,9 +46,10 @@ def main() -> None:
     chosen = [best[place] for place in order]
     asked.answer(
         values=np.stack([on_all_days(program, days.features) for program in chosen]),
-        names=[str(program) for program in chosen], fitness=[float(program.raw_fitness_) for program in chosen],
+        names=[str(program) for program in chosen],
+        fitness=[float(program.raw_fitness_) for program in chosen],
         evaluations=len(unique(programs)),
-    )  # fmt: skip
+    )
 
 
 def evolved(asked: Asked, days: Days, table: Array) -> list[Any]:
@@ -66,7 +67,7 @@ def evolved(asked: Asked, days: Days, table: Array) -> list[Any]:
         metric=fitness.make_fitness(function=rank_ic, greater_is_better=True, wrap=False),
         parsimony_coefficient=PARSIMONY, init_depth=(1, 4), stopping_criteria=1.0, warm_start=True,
         random_state=asked.seed, n_jobs=1,
-    )  # fmt: skip
+    )  # fmt: skip  # a table
     goal = np.nan_to_num(days.label).ravel()
     tried: list[Any] = []
     while True:

@@ -266,13 +266,20 @@ class KunQuant:
             for place, tree in enumerate(trees):
                 op.Output(builder.panel(tree), f"out{place}")
         config = driver.KunCompilerConfig(
-            input_layout="TS", output_layout="TS", blocking_len=self.lanes, options=dict(self.options),
+            input_layout="TS",
+            output_layout="TS",
+            blocking_len=self.lanes,
+            options=dict(self.options),
             allow_unaligned=bool(self.shape[1] % self.lanes),
-        )  # fmt: skip
+        )
         cfake.compileit(
-            [(key, stage.Function(graph.ops), config)], key, cfake.CppCompilerConfig(),
-            tempdir=str(self.libraries), keep_files=True, load=False,
-        )  # fmt: skip
+            [(key, stage.Function(graph.ops), config)],
+            key,
+            cfake.CppCompilerConfig(),
+            tempdir=str(self.libraries),
+            keep_files=True,
+            load=False,
+        )
 
     def run(self, key: str) -> list[Array]:
         """Run a compiled set into arrays that are there already."""

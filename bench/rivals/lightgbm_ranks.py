@@ -24,14 +24,21 @@ PURGE = 12
 """Days left out between training and validation: labels reach six days ahead, and as many again for what lingers."""
 PATIENCE = 50
 USUAL = {
-    "learning_rate": 0.03, "num_leaves": 31, "min_data_in_leaf": 500, "feature_fraction": 0.3, "bagging_fraction": 0.7,
+    "learning_rate": 0.03,
+    "num_leaves": 31,
+    "min_data_in_leaf": 500,
+    "feature_fraction": 0.3,
+    "bagging_fraction": 0.7,
     "lambda_l2": 10.0,
-}  # fmt: skip
+}
 DRAWN: dict[str, tuple[float, ...]] = {
-    "learning_rate": (0.01, 0.02, 0.03, 0.05), "num_leaves": (7, 15, 31, 63),
-    "min_data_in_leaf": (200, 500, 1000, 3000), "feature_fraction": (0.1, 0.2, 0.3, 0.5, 0.8),
-    "bagging_fraction": (0.5, 0.7, 0.9), "lambda_l2": (0.0, 1.0, 10.0, 100.0),
-}  # fmt: skip
+    "learning_rate": (0.01, 0.02, 0.03, 0.05),
+    "num_leaves": (7, 15, 31, 63),
+    "min_data_in_leaf": (200, 500, 1000, 3000),
+    "feature_fraction": (0.1, 0.2, 0.3, 0.5, 0.8),
+    "bagging_fraction": (0.5, 0.7, 0.9),
+    "lambda_l2": (0.0, 1.0, 10.0, 100.0),
+}
 
 
 def main() -> None:
@@ -56,9 +63,12 @@ def main() -> None:
     model = final(asked, best_settings, int(rounds / (1 - VALIDATION)), days)
     gain = model.feature_importance("gain")
     asked.answer(
-        values=forecast(model, days.features), names=[int(place) for place in np.argsort(-gain, kind="stable")],
-        evaluations=trees, settings=best_settings, validation=best,
-    )  # fmt: skip
+        values=forecast(model, days.features),
+        names=[int(place) for place in np.argsort(-gain, kind="stable")],
+        evaluations=trees,
+        settings=best_settings,
+        validation=best,
+    )
 
 
 def trained(asked: Asked, settings: dict[str, float], parts: tuple[Days, Days], tables: tuple[Array, Array]) -> Any:
@@ -77,9 +87,13 @@ def trained(asked: Asked, settings: dict[str, float], parts: tuple[Days, Days], 
 
     grown = [0]
     model = lgb.train(
-        parameters(asked, settings), data, asked.evaluations, valid_sets=[check], feval=rank_ic,
+        parameters(asked, settings),
+        data,
+        asked.evaluations,
+        valid_sets=[check],
+        feval=rank_ic,
         callbacks=[lgb.early_stopping(PATIENCE, first_metric_only=True, verbose=False), lambda _: counted(grown)],
-    )  # fmt: skip
+    )
     return model, float(model.best_score["valid_0"]["rank_ic"]), grown[0]
 
 

@@ -116,7 +116,7 @@ class Polars:
         place = np.arange(self.days * self.names, dtype=np.int32)
         self.frame = frame.with_columns(
             name=pl.Series(place // self.days), day=pl.Series(place % self.days)
-        ).with_columns(pl.col("name").set_sorted())  # fmt: skip
+        ).with_columns(pl.col("name").set_sorted())
         self.layers: dict[str, list[list[Expr]]] = {}
         self.outputs: dict[str, list[str]] = {}
 

@@ -109,9 +109,13 @@ def drawn(prompts: Sequence[Prompt], law: Law, seed: int) -> Table:
     owner = np.repeat(np.arange(len(prompts)), law.worlds)
     mean_cost = prices[:, 0] * sizes + prices[:, 1] * reply
     return Table(
-        owner, _flat(chance), _flat(cost), _flat(mean_cost), success.reshape(2, -1),
+        owner,
+        _flat(chance),
+        _flat(cost),
+        _flat(mean_cost),
+        success.reshape(2, -1),
         _flat(rng.random((2, *shape))),
-    )  # fmt: skip
+    )
 
 
 def _flat(values: Numbers) -> Numbers:

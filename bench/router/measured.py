@@ -78,9 +78,10 @@ class Measured:
         """Return the rivals above which the router does not lie, with and without a cascade for everybody."""
         own = self.found[ROUTER]
         found = [
-            name for name in self.rivals()
+            name
+            for name in self.rivals()
             if not (own.area > self.found[name].area and own.savings[PRIMARY] > self.found[name].savings[PRIMARY])
-        ]  # fmt: skip
+        ]
         saved, recovered = self.replay.place("always cascade", self.once)
         alone = saved if recovered >= LEVELS[PRIMARY] else 0.0
         most = self.found[ROUTER + CASCADE].savings[PRIMARY]

@@ -12,7 +12,7 @@ __all__ = ["draw"]
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 780.0, 440.0, 56.0, 220.0, 48.0, 50.0
 INKS = {ROUTER: "#0969da", ORACLE: "#1f883d", "chance": "#8c959f", "length": "#bf8700", "nearest prompts": "#8250df",
         "factorisation": "#cf222e", "TF-IDF + LR": "#953800", "embedding + LR": "#bf3989",
-        "router, embedding": "#1b7c83"}  # fmt: skip
+        "router, embedding": "#1b7c83"}  # fmt: skip  # a table
 CASCADES = (ROUTER, "chance", ORACLE)
 """Of whom the curve with a cascade is drawn, dashed; the others' lie between the first two."""
 LABELS = {SHIPPED: (12.0, 34.0, "start"), THEN_CASCADE: (-10.0, -22.0, "end"), "always cascade": (-12.0, -4.0, "end")}

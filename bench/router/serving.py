@@ -53,9 +53,14 @@ async def request(client: httpx2.AsyncClient, server: Server, number: int, words
     """Ask once, and read the stream."""
     text = f"{load_prompts('factor').text[:PAGE]}\nMarket {number}: propose a formula."
     body = {
-        "model": "tiny", "messages": [{"role": "user", "content": text}], "stream": True, "temperature": 0,
-        "max_tokens": words, "ignore_eos": True, "stream_options": {"include_usage": True},
-    }  # fmt: skip
+        "model": "tiny",
+        "messages": [{"role": "user", "content": text}],
+        "stream": True,
+        "temperature": 0,
+        "max_tokens": words,
+        "ignore_eos": True,
+        "stream_options": {"include_usage": True},
+    }
     begun = time.perf_counter()
     times: list[float] = []
     async with client.stream("POST", f"{server.address}/v1/chat/completions", json=body, timeout=600) as reply:

@@ -21,9 +21,14 @@ from bench.sandbox.siege import besiege
 
 WALLS = ("landlock", "namespaces", "seccomp", "clock")
 LEFT = {
-    "none": (), "namespaces": ("namespaces",), "Landlock": ("landlock",), "seccomp": ("seccomp",),
-    "Landlock + namespaces": ("landlock", "namespaces"), "Landlock + seccomp": ("landlock", "seccomp"), "all": WALLS,
-}  # fmt: skip
+    "none": (),
+    "namespaces": ("namespaces",),
+    "Landlock": ("landlock",),
+    "seccomp": ("seccomp",),
+    "Landlock + namespaces": ("landlock", "namespaces"),
+    "Landlock + seccomp": ("landlock", "seccomp"),
+    "all": WALLS,
+}
 """The walls that stand in each column."""
 Cells = Mapping[str, Mapping[str, tuple[int, int]]]
 

@@ -23,9 +23,10 @@ from alphaloom.sandbox import Frames, Job, Limits, Sandbox
 
 GOOD = "def factor(panel):\n    return panel['close'].rolling(3).mean()\n"
 BAD = (
-    "def factor(panel):\n    raise ValueError('no')\n", "import socket\nsocket.socket()\n",
+    "def factor(panel):\n    raise ValueError('no')\n",
+    "import socket\nsocket.socket()\n",
     "def factor(panel):\n    return panel['close'] / 0\n",
-)  # fmt: skip
+)
 ENDLESS = "while True:\n    pass\n"
 GROWTH = 1.10
 

@@ -56,10 +56,15 @@ class Cells:
         spent = {"evaluations": cell.evaluations, "cpu_s": round(cell.cpu_s, 1)}
         ten = [{"text": factor.text, "t": round(factor.t, 2)} for factor in cell.factors]
         return {
-            "method": method.name, "panel": world.name, "seed": seed, **spent, "chosen": ten,
-            **examined(world, values, combined, truth), "more": cell.more,
+            "method": method.name,
+            "panel": world.name,
+            "seed": seed,
+            **spent,
+            "chosen": ten,
+            **examined(world, values, combined, truth),
+            "more": cell.more,
             **(judged(world, cell.more["accepted"]) if "accepted" in cell.more else {}),
-        }  # fmt: skip
+        }
 
     def cell(self, world: World, method: Method, allowance: Allowance, seed: int) -> Cell:
         """Return what a method found, searching once."""
@@ -68,7 +73,7 @@ class Cells:
             say(f"{world.name}: {method.name}, {allowance}")
             warm_up()
             ground = world.ground()
-            ground.order  # noqa: B018  the label is sorted before the clock starts: everybody shares it
+            ground.order  # noqa: B018 - the label is sorted before the clock starts: everybody shares it
             began = cpu_seconds()
             answer = method.search(ground, allowance, seed)
             spent = cpu_seconds() - began

@@ -15,7 +15,7 @@ COLUMNS = (
     ("sealed_rank_ic", "sealed RankIC", 3), ("sealed_t", "t", 1), ("unrelated", "unrelated", 2),
     ("evaluations", "evaluations", 0), ("cpu_s", "CPU s", 0), ("cost", "CPU s per alpha", 0),
     ("accepted", "accepted", 0), ("false", "false", 0),
-)  # fmt: skip
+)  # fmt: skip  # a table
 WITH_RANGE = ("recall", "correlation")
 
 

@@ -42,7 +42,7 @@ def a_result() -> Result:
     return Result(
         2520, 1000, 5, "a machine", (0.5, 0.5, 0.5), nodes, pairs=[pair], search=[search],
         ranks={OWN.name: 0.01, "KunQuant 8 wide": 0.11}, threads={1: 1.0, 2: 0.55},
-    )  # fmt: skip
+    )  # fmt: skip  # a table
 
 
 def test_sixty_formulas_with_few_ranks() -> None:

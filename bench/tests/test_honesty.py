@@ -21,8 +21,12 @@ NOTHING = {name: None for name in ("seeds", "days", "names", "evaluations", "pan
 def test_everything_that_is_asked_is_there() -> None:
     found = {question.name: question for question in asked(SimpleNamespace(question="all", folder=Path(), **NOTHING))}  # type: ignore[arg-type]
     assert {name: each.seeds for name, each in found.items()} == {
-        "null": 20, "small": 200, "panel": 20, "known": 20, "planted": 20,
-    }  # fmt: skip
+        "null": 20,
+        "small": 200,
+        "panel": 20,
+        "known": 20,
+        "planted": 20,
+    }
     assert all(question.size.budget.trials == 10 for question in found.values())
     assert 300 <= found["small"].size.days <= 500
     assert 40 <= found["small"].size.names <= 60

@@ -14,9 +14,13 @@ from tests.evidence.lab import SMALL, Lab, market, read
 from tests.mcp_servers.opened import opened_to
 
 IN_PASSING = {
-    "factors.register_factor", "factors.get_factor", "evaluation.score_factor", "evaluation.submit_to_gate",
-    "evaluation.get_job", "news.get_news",
-}  # fmt: skip
+    "factors.register_factor",
+    "factors.get_factor",
+    "evaluation.score_factor",
+    "evaluation.submit_to_gate",
+    "evaluation.get_job",
+    "news.get_news",
+}
 """Asked on the way to others; a verdict has words of a fixed size, and of texts the benchmark has none."""
 
 

@@ -129,9 +129,10 @@ def test_a_replay_is_told_and_the_verdict_is_that_of_its_figures(measured: Measu
     assert best.area > own.area > measured.found["length"].area
     assert not {"chance", "length"} & set(measured.behind())
     assert [name for name in measured.behind() if "cascade" not in name] == [
-        name for name in measured.rivals()
+        name
+        for name in measured.rivals()
         if min(own.area - measured.found[name].area, own.savings[1] - measured.found[name].savings[1]) <= 0
-    ]  # fmt: skip
+    ]
     most = measured.found["router + cascade"].savings[1]
     for name in measured.rivals():
         assert (f"{name} + cascade" in measured.behind()) == (measured.found[f"{name} + cascade"].savings[1] >= most)

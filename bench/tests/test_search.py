@@ -35,9 +35,12 @@ from bench.search.table import figures, table
 from bench.search.world import Alpha, World, labelled
 
 FIVE = (
-    "rank(ts_corr(close, volume, 12))", "rank(ts_std(high / low, 9))", "rank(ts_mean(volume, 7) / ts_mean(volume, 31))",
-    "rank(ts_skew(returns, 26))", "rank(ts_rank(close / open, 19))",
-)  # fmt: skip
+    "rank(ts_corr(close, volume, 12))",
+    "rank(ts_std(high / low, 9))",
+    "rank(ts_mean(volume, 7) / ts_mean(volume, 31))",
+    "rank(ts_skew(returns, 26))",
+    "rank(ts_rank(close / open, 19))",
+)
 ALPHA = Alpha("rank(volume)", 0.02, 0, 100, None, 1.0, 6.0, False, True, True)
 
 
@@ -88,8 +91,12 @@ def test_near_copies_do_not_fill_the_places_of_others() -> None:
     first, second = noise(1).ravel(), noise(2).ravel()
     kept = Distinct(2)
     assert [kept.takes(column) for column in (first, -first, np.zeros_like(first), first + 0.2 * second, second)] == [
-        True, False, False, False, True,
-    ]  # fmt: skip
+        True,
+        False,
+        False,
+        False,
+        True,
+    ]
     assert kept.full
     assert not kept.takes(noise(3).ravel())
 
@@ -200,7 +207,7 @@ def test_a_table_tells_the_median_and_the_range() -> None:
     row = {
         "recall": 0.5, "correlation": 0.6, "span_r2": 0.3, "sealed_rank_ic": 0.05, "sealed_t": 9.0, "unrelated": 0.0,
         "evaluations": 30, "cpu_s": 12.0, "hits": ["a", "b", "c"],
-    }  # fmt: skip
+    }  # fmt: skip  # a table
     assert figures(row)["cost"] == 4.0
     text = table({"random": [row, row | {"recall": 0.25}, row | {"recall": 1.0, "hits": []}]})
     assert "0.50 [0.25, 1.00]" in text

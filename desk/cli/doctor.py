@@ -149,14 +149,20 @@ def _check_places(workspace: Path) -> list[Diagnosis]:
     full = free is not None and free < MIN_DISK_GB
     return [
         Diagnosis(
-            "workspace", "folder", "missing" if refusal else "ok", f"{workspace}: {refusal or 'writable'}",
+            "workspace",
+            "folder",
+            "missing" if refusal else "ok",
+            f"{workspace}: {refusal or 'writable'}",
             "choose another with --workspace DIR" if refusal else "",
         ),
         Diagnosis(
-            "workspace", "disk", "limited" if full else "ok", f"{_format_gigabytes(free)} free",
+            "workspace",
+            "disk",
+            "limited" if full else "ok",
+            f"{_format_gigabytes(free)} free",
             f"free some space: a campaign needs up to {MIN_DISK_GB:.0f} GB" if full else "",
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _check_ledger(workspace: Path) -> list[Diagnosis]:

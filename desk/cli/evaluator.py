@@ -92,10 +92,13 @@ def score_factor(
     """
     if gate and dialect != "alphaloom":
         raise DeskError(
-            "The gate reads the language of Alphaloom alone.", field="--dialect", got=dialect,
+            "The gate reads the language of Alphaloom alone.",
+            field="--dialect",
+            got=dialect,
             hint="Put what `alphaloom factor translate` prints before it, or leave --gate away.",
-            code="gate_refused", exit_code=1,
-        )  # fmt: skip
+            code="gate_refused",
+            exit_code=1,
+        )
     if place.panel is None and place.campaign is None:
         parse(text, dialect=dialect)  # the synthetic market has the standard fields: report a typo without making it
     with open_evaluator("score", place, recorded=gate) as evaluator:

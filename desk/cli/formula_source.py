@@ -34,9 +34,12 @@ def read_formula_source(text: str) -> str:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not text in UTF-8"
         raise DeskError(
-            f"{text} cannot be read: {reason}", field="EXPR", got=text,
-            hint="Name a file that defines factor(panel), or write a formula in quotes.", code="no_formula",
-        ) from None  # fmt: skip
+            f"{text} cannot be read: {reason}",
+            field="EXPR",
+            got=text,
+            hint="Name a file that defines factor(panel), or write a formula in quotes.",
+            code="no_formula",
+        ) from None
 
 
 def summarise_formula(text: str) -> str:

@@ -35,10 +35,14 @@ EPILOG = (
 )
 
 app = typer.Typer(
-    name="alphaloom", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
-    rich_markup_mode=None, epilog=EPILOG,       # plain help starts twice as fast as rich help
+    name="alphaloom",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    epilog=EPILOG,  # plain help starts twice as fast as rich help
     context_settings={"help_option_names": ["-h", "--help"]},
-)  # fmt: skip
+)
 app.command(epilog=EPILOG, short_help="Run a campaign; without a file, the demo.")(run.run)
 app.command(short_help="Go on with a run that was interrupted.")(run.resume)
 app.command(short_help="Say where a run stands.")(status.status)

@@ -75,10 +75,11 @@ PanelFile = Annotated[
 SectorsFile = Annotated[
     Path | None,
     typer.Option(
-        "--sectors", callback=check_file_exists,
+        "--sectors",
+        callback=check_file_exists,
         help='Sectors, Parquet or CSV: symbol, sector; a symbol without a row is in the group "unknown".',
     ),
-]  # fmt: skip
+]
 AsOf = Annotated[
     datetime | None,
     typer.Option(
@@ -221,7 +222,11 @@ def signer_name(requested: str | None) -> str:
         name = ""
     if not name or len(name) > MAX_NAME_CHARS or not name.isprintable():
         raise DeskError(
-            "Nobody would stand for this.", field="--by", got=name[:MAX_NAME_CHARS],
-            allowed=f"a name of 1 to {MAX_NAME_CHARS} characters", hint="Give your name: --by NAME.", code="no_name",
-        )  # fmt: skip
+            "Nobody would stand for this.",
+            field="--by",
+            got=name[:MAX_NAME_CHARS],
+            allowed=f"a name of 1 to {MAX_NAME_CHARS} characters",
+            hint="Give your name: --by NAME.",
+            code="no_name",
+        )
     return name

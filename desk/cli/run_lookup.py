@@ -47,8 +47,10 @@ def _refuse_folder_of_workspaces(run: str, place: Path) -> None:
         names = ", ".join(folder.name for folder in workspaces[-3:])
         raise UnknownRun(
             f"{place} is no workspace, but holds {len(workspaces)}: {names}.",
-            field="run", got=run, hint=f"Name one, such as the newest: --workspace {workspaces[-1]}",
-        )  # fmt: skip
+            field="run",
+            got=run,
+            hint=f"Name one, such as the newest: --workspace {workspaces[-1]}",
+        )
 
 
 def run_folder(run: str, workspace: Path | None) -> Path:

@@ -67,9 +67,10 @@ def _print(capability: Status) -> None:
         ways = Table.grid(padding=(0, 2))
         for way in capability.escapes:
             ways.add_row(
-                Text(f"  {way.name}"), Text("held", "green") if way.contained else Text("OPEN", "bold red"),
+                Text(f"  {way.name}"),
+                Text("held", "green") if way.contained else Text("OPEN", "bold red"),
                 Text(way.found),
-            )  # fmt: skip
+            )
         console.print(ways)
     able = "generated Python can be run here" if capability.available else f"nothing is run here: {capability.problem}"
     console.print(Text(able, style="bold green" if capability.available else "bold red"), soft_wrap=True)
@@ -157,7 +158,7 @@ def check_code(
         name=name, frames=frames, remarks=lint_code(code, frames.names), proof=proof, error=error, cost=meter.cost,
         tried=tuple(call for call in meter.tried if call not in habits), seconds=took,
         stamp=sandbox.stamp, wall=sandbox.backend,
-    )  # fmt: skip
+    )  # fmt: skip  # a table
 
 
 def _find_baseline_refusals(sandbox: Any) -> tuple[str, ...]:
@@ -277,8 +278,12 @@ class FactorCheck:
         return {
             "file": self.name,
             "panel": {
-                "days": days, "names": names, "first_day": str(self.frames.dates[0]),
-                "last_day": str(self.frames.dates[-1]), "columns": list(self.frames.names), "synthetic": self.synthetic,
+                "days": days,
+                "names": names,
+                "first_day": str(self.frames.dates[0]),
+                "last_day": str(self.frames.dates[-1]),
+                "columns": list(self.frames.names),
+                "synthetic": self.synthetic,
             },
             "backend": self.wall,
             "stamp": self.stamp,
@@ -293,7 +298,7 @@ class FactorCheck:
             "cost": self.cost.record(),
             "proof": self.proof.record() if self.proof else None,
             "error": self.error.record() if self.error else None,
-        }  # fmt: skip
+        }
 
     def print(self, console: Console) -> None:
         """Print it for a person."""

@@ -41,7 +41,5 @@ def stress_on_search(
         "window": {"name": window.name, "first": window.first_day, "last": window.last_day},
         "seed": seed,
         "rule": STRESS_RULE_TEXT,
-        "factors": {
-            expression.id: result.record() for expression, result in zip(expressions, results, strict=True)
-        },
-    }  # fmt: skip
+        "factors": {expression.id: result.record() for expression, result in zip(expressions, results, strict=True)},
+    }

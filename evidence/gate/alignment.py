@@ -94,9 +94,11 @@ def list_doubts(
         The author's description of the formula.
     """
     doubts = [
-        *_doubt_direction(claim, sheet), *_doubt_horizon(expression, claim, sheet), *_doubt_fields(expression, claim),
+        *_doubt_direction(claim, sheet),
+        *_doubt_horizon(expression, claim, sheet),
+        *_doubt_fields(expression, claim),
         *_doubt_windows(expression, claim, description),
-    ]  # fmt: skip
+    ]
     return [{"code": ALIGNMENT_CODE, "value": None, "message": message} for message in doubts]
 
 

@@ -62,9 +62,12 @@ def write_rank_sum(members: Sequence[Case]) -> str:
     code = [member.expression.id for member in members if member.expression.code]
     if code:
         raise EvidenceError(
-            "A Python factor cannot be a member of a set, which is a formula.", field="members", got=code,
-            allowed="formulas", hint="Submit it alone.",
-        )  # fmt: skip
+            "A Python factor cannot be a member of a set, which is a formula.",
+            field="members",
+            got=code,
+            allowed="formulas",
+            hint="Submit it alone.",
+        )
     signs = ["-" if (member.rank_ic or 0.0) < 0 else "+" for member in members]
     parts = [f"{sign} rank({member.expression.canonical_text})" for sign, member in zip(signs, members, strict=True)]
     return " ".join(parts).removeprefix("+ ")

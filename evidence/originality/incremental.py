@@ -214,9 +214,12 @@ class Consensus:
         assert self._totals is not None
         body = io.BytesIO()
         np.savez(
-            body, names=np.array(list(names)), signs=np.array(list(names.values()), np.int64),
-            totals=self._totals[0], counts=self._totals[1],
-        )  # fmt: skip
+            body,
+            names=np.array(list(names)),
+            signs=np.array(list(names.values()), np.int64),
+            totals=self._totals[0],
+            counts=self._totals[1],
+        )
         with explained(self._file):
             make_folder(self._file.parent)
             write_whole(self._file, body.getvalue())

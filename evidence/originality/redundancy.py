@@ -84,9 +84,13 @@ class LibraryValues:
     """
 
     def __init__(
-        self, engine: Computes, window: Window, workspace: Path, read: Callable[[LibraryRow], Expression],
+        self,
+        engine: Computes,
+        window: Window,
+        workspace: Path,
+        read: Callable[[LibraryRow], Expression],
         rows: Iterable[LibraryRow] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._engine, self._window, self._workspace, self._read = engine, window, workspace, read
         self._rows: dict[str, LibraryRow] = {}
         self.show(rows)

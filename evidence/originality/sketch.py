@@ -313,8 +313,10 @@ class _SampledCells:
         own_cells = one[one != MISSING_CELL].astype(np.float64)
         theirs, both, a, aa, b, bb, all_b, all_bb = sums.T.astype(np.float64)
         pairs = ((a, aa, own_cells.sum(), (own_cells**2).sum(), own_cells.size), (b, bb, all_b, all_bb, theirs))
-        moments = [_correct_moments(part, squares, both, whole, whole_squares, count)
-                   for part, squares, whole, whole_squares, count in pairs]  # fmt: skip
+        moments = [
+            _correct_moments(part, squares, both, whole, whole_squares, count)
+            for part, squares, whole, whole_squares, count in pairs
+        ]
         (mean_a, variance_a), (mean_b, variance_b) = moments
         return cls(float(own_cells.size), theirs, both, (mean_a, mean_b), (variance_a, variance_b))
 

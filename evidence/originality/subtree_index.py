@@ -67,7 +67,7 @@ Array = NDArray[Any]
 FIRST_READ_POSTINGS, READ_GROWTH, MAX_READ_POSTINGS = 16, 8, 1 << 16
 """Postings read at once: few at first, since most searches need few."""
 DTYPES = {"keys": "<u8", "starts": "<u8", "code_starts": "<u8", "holders": "<u4", "codes": "<i2", "sizes": "<u2",
-          "by_name": "<u4", "ends": "<u8"}  # fmt: skip
+          "by_name": "<u4", "ends": "<u8"}  # fmt: skip  # a table
 
 
 class SubtreeIndex:
@@ -340,10 +340,14 @@ def write_run(path: Path, contents: Contents) -> None:
     widths = (contents.keys & MAX_POSTING_CODES).astype(np.int64)
     code_starts = (np.cumsum(widths) - widths)[starts] if starts.size else starts
     arrays = {
-        "keys": keys, "starts": np.append(starts, contents.keys.size), "code_starts": code_starts,
-        "holders": contents.holders, "codes": contents.codes, "sizes": contents.sizes,
+        "keys": keys,
+        "starts": np.append(starts, contents.keys.size),
+        "code_starts": code_starts,
+        "holders": contents.holders,
+        "codes": contents.codes,
+        "sizes": contents.sizes,
         "by_name": np.argsort(contents.names),
-    }  # fmt: skip
+    }
     with path.open("wb") as file:
         ends = _write_records(file, contents.records)
         places = {}

@@ -184,9 +184,15 @@ def sleeve_weights(ranks: Frame, horizon: int) -> Frame:
 
 @kernel
 def _renew_sleeve(
-    lanes: Frame, weights: Series, today: Sides, gone: Sides, returns: Returns, opened: Series, closed: Series,
+    lanes: Frame,
+    weights: Series,
+    today: Sides,
+    gone: Sides,
+    returns: Returns,
+    opened: Series,
+    closed: Series,
     bits: Sides,
-) -> None:  # fmt: skip
+) -> None:
     """Renew one sleeve, and add the day's return, traded and short notional; rows are whole numbers of lanes."""
     earned, traded, short = lanes[0], lanes[1], lanes[2]
     buy, sell, bought, sold, long_side, short_side = opened[0], opened[1], closed[0], closed[1], bits[0], bits[1]

@@ -104,16 +104,23 @@ def daily_statistics(
     days, names = values.shape
     horizons, rows = thin.counts.shape if thin else (0, 0)
     daily = Daily(
-        np.full(days, np.nan), np.full(days, np.nan), np.full((days, QUINTILE_COUNT), np.nan),
-        np.zeros((days, names), np.int8), np.zeros(days, np.int64), np.full(horizons, np.nan),
-    )  # fmt: skip
+        np.full(days, np.nan),
+        np.full(days, np.nan),
+        np.full((days, QUINTILE_COUNT), np.nan),
+        np.zeros((days, names), np.int8),
+        np.zeros(days, np.int64),
+        np.full(horizons, np.nan),
+    )
     decays = np.full((horizons, rows), np.nan)
     _scan(
         (daily.rank_ic, daily.ic, daily.fifths, daily.sides, daily.counts, decays),
-        np.ascontiguousarray(values, np.float32), np.ascontiguousarray(label, np.float64),
-        np.ascontiguousarray(returns, np.float64), order.arrays, (thin or order).arrays,
+        np.ascontiguousarray(values, np.float32),
+        np.ascontiguousarray(label, np.float64),
+        np.ascontiguousarray(returns, np.float64),
+        order.arrays,
+        (thin or order).arrays,
         thin.step if thin else days + 1,
-    )  # fmt: skip
+    )
     for place, series in enumerate(decays):
         present = series[~np.isnan(series)]
         daily.decay[place] = present.mean() if present.size else np.nan
@@ -168,9 +175,20 @@ def _sum_products_of_runs(words: Words, count: int, packed: Ranks, total: int) -
 
 @kernel
 def _correlate_ranks(
-    words: Words, count: int, apart: bool, columns: Columns, tied: Flags, labelled: int, any_tie: bool,
-    whole: Ranks, whole_squares: int, packed: Ranks, marks: Flags, total: int, before: Ranks,
-) -> float:  # fmt: skip
+    words: Words,
+    count: int,
+    apart: bool,
+    columns: Columns,
+    tied: Flags,
+    labelled: int,
+    any_tie: bool,
+    whole: Ranks,
+    whole_squares: int,
+    packed: Ranks,
+    marks: Flags,
+    total: int,
+    before: Ranks,
+) -> float:
     """Correlate the ranks of a day's factor and label over the marked names, which have both."""
     label_entries, label_squares_sum = whole, whole_squares
     if total < labelled:  # else every name with a label has a value too, and its rank is precomputed
@@ -187,7 +205,7 @@ def _correlate_ranks(
 @kernel
 def _mark_labelled(
     row: Values, label: Series, returns: Series, marks: Flags, paid: Flags, earned: Series
-) -> tuple[int, int, bool]:  # fmt: skip
+) -> tuple[int, int, bool]:
     """Mark names with value and label, and with value and return; return both counts, and whether the marks differ."""
     total, count, differ = np.int32(0), np.int32(0), np.int32(0)
     for j in range(row.size):
@@ -272,7 +290,7 @@ def _scan(out: Out, values: Values, label: Frame, returns: Frame, order: Stack, 
         rank_ic[day] = _correlate_ranks(
             words, count, apart, columns[day], tied[day], labelled[day], any_tie[day], whole[day], squares[day],
             packed, marks, total, before,
-        )  # fmt: skip
+        )  # fmt: skip  # a table
         if apart:
             mark_ends(sides[day], words, count)
         else:
@@ -289,7 +307,7 @@ def _scan(out: Out, values: Values, label: Frame, returns: Frame, order: Stack, 
                 decays[k, row] = _correlate_ranks(
                     words, count, apart, thin_columns[k, row], thin_tied[k, row], thin_labelled[k, row],
                     thin_any_tie[k, row], thin_whole[k, row], thin_squares[k, row], packed, marks, total, before,
-                )  # fmt: skip
+                )  # fmt: skip  # a table
 
 
 @dataclass(frozen=True, eq=False)

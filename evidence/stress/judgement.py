@@ -162,13 +162,15 @@ class StressResult:
             "clean": {name: round_significant(value) for name, value in self.clean.items()},
             "weaknesses": [
                 {
-                    "code": "stress", "scenario": outcome.scenario.code, "value": _find_least_share(outcome),
+                    "code": "stress",
+                    "scenario": outcome.scenario.code,
+                    "value": _find_least_share(outcome),
                     "message": f"breaks in: {text}",
                 }
                 for (outcome, _), text in zip(self._find_broken(), self.breaks, strict=True)
             ],
             "scenarios": [_record_outcome(outcome, words) for outcome, words in pairs],
-        }  # fmt: skip
+        }
 
 
 def judge_outcomes(clean: Mapping[str, float], outcomes: Sequence[StressOutcome]) -> StressResult:

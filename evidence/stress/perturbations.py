@@ -152,9 +152,15 @@ def freeze_feed(panel: Panel, rng: np.random.Generator) -> Panel:
 
 
 PERTURBATIONS: Mapping[str, Spoil] = {
-    "tick_noise": add_tick_noise, "cents": round_to_cents, "bad_ticks": add_bad_ticks, "missing_1": drop_1_percent,
-    "missing_5": drop_5_percent, "missing_day": drop_days, "wrong_split": add_wrong_splits, "frozen_feed": freeze_feed,
-}  # fmt: skip
+    "tick_noise": add_tick_noise,
+    "cents": round_to_cents,
+    "bad_ticks": add_bad_ticks,
+    "missing_1": drop_1_percent,
+    "missing_5": drop_5_percent,
+    "missing_day": drop_days,
+    "wrong_split": add_wrong_splits,
+    "frozen_feed": freeze_feed,
+}
 
 
 def _list_present(panel: Panel, *names: str) -> tuple[str, ...]:

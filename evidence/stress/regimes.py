@@ -148,8 +148,12 @@ def drought(moves: PanelMoves, rng: np.random.Generator) -> RegimeOverlay:
 
 
 REGIME_MAKERS: Mapping[str, Maker] = {
-    "crash": crash, "grind": grind, "low_volatility": calm, "sector_rotation": rotation, "liquidity_drought": drought,
-}  # fmt: skip
+    "crash": crash,
+    "grind": grind,
+    "low_volatility": calm,
+    "sector_rotation": rotation,
+    "liquidity_drought": drought,
+}
 
 
 def _overlay_moves(extra: Frame, reach: Frame | float, volume: Frame | float) -> Overlay:

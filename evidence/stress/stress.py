@@ -162,9 +162,13 @@ class Rehearsal:
         net = self._charge_costs(book)
         gross, present = self._compare_with_zero(book.gross), net[~np.isnan(net)]
         clean = {
-            "rank_ic": sign * mean.clean, "t": sign * mean.t, "net_sharpe": sharpe(present), "gross_t": gross.t,
-            "break_even_bps": book.break_even(self.settings.costs.borrow_bps_per_year), "days": float(mean.days),
-        }  # fmt: skip
+            "rank_ic": sign * mean.clean,
+            "t": sign * mean.t,
+            "net_sharpe": sharpe(present),
+            "gross_t": gross.t,
+            "break_even_bps": book.break_even(self.settings.costs.borrow_bps_per_year),
+            "days": float(mean.days),
+        }
         return CleanFactor(self._keep_members(values, self.panel), order, sign, sign * daily, book, net, clean)
 
     def run(self, evaluate: Evaluate, parts: Sequence[CleanFactor]) -> Iterator[list[StressOutcome]]:

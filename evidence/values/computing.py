@@ -163,7 +163,8 @@ class Computing:
     def _require_contained(self) -> Contained:
         if self.contained is None:
             raise NeedsSandbox(
-                "Python factors need the sandbox, and there is none here.", field="sandbox",
+                "Python factors need the sandbox, and there is none here.",
+                field="sandbox",
                 hint="Ask what this machine lacks: alphaloom sandbox status. Formulas need none.",
-            )  # fmt: skip
+            )
         return self.contained

@@ -150,7 +150,7 @@ class LazySandbox:
             except SandboxError as error:
                 raise NeedsSandbox(
                     error.message, field=error.field, got=error.got, allowed=error.allowed, hint=error.hint
-                ) from error  # fmt: skip
+                ) from error
         return self._runner
 
     def __enter__(self) -> Self:

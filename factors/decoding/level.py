@@ -32,9 +32,14 @@ Alternative = tuple[str, ...]
 """Symbols in a row: the name of a rule, or a terminal in double quotes."""
 
 SIGN_RULE_NAMES = {
-    BIND_COMPARISON: "comparison", BIND_EITHER: "either", BIND_BOTH: "both", BIND_SUM: "sum",
-    BIND_PRODUCT: "product", BIND_SIGNED: "signed", BIND_POWER: "power",
-}  # fmt: skip
+    BIND_COMPARISON: "comparison",
+    BIND_EITHER: "either",
+    BIND_BOTH: "both",
+    BIND_SUM: "sum",
+    BIND_PRODUCT: "product",
+    BIND_SIGNED: "signed",
+    BIND_POWER: "power",
+}
 """Rules of formulas with a sign, by how tightly the sign binds, loosest first."""
 STABLE_FORM, FIRM_FORM, INSIDE_FORM, HEAVY_FORM, WIDE_PREFIX = "stable", "firm", "inside", "heavy", "wide_"
 """Forms of a formula.

@@ -37,7 +37,7 @@ STOP_WORDS = frozenset(
         "stock", "stocks", "name", "names", "share", "shares", "company", "companies", "factor", "factors", "signal",
         "signals", "horizon", "look", "find", "idea",
     ]
-)  # fmt: skip
+)  # fmt: skip  # a table
 """Stop words, and words that do not distinguish mechanisms."""
 
 

@@ -162,13 +162,19 @@ class _Exporter:
             return self.convert(node.with_args(node.with_args(*node.args[:-1]), node.args[-1]))
         raise ParseError(
             f"{self.dialect.title} has nothing that means {render(node)}",
-            text=render(node), stage="dialect",
+            text=render(node),
+            stage="dialect",
             hint=f"Its operators: {', '.join(self._list_operators())}.",
-        )  # fmt: skip
+        )
 
     def _list_operators(self) -> list[str]:
-        return sorted({rule.foreign.text for rule in load_rules(self.dialect.name)
-                       if rule.exports and rule.foreign.kind == "call" and not rule.foreign.infix})  # fmt: skip
+        return sorted(
+            {
+                rule.foreign.text
+                for rule in load_rules(self.dialect.name)
+                if rule.exports and rule.foreign.kind == "call" and not rule.foreign.infix
+            }
+        )
 
     def _apply_rule(self, rule: RewriteRule, match: _Match, node: Node) -> Syntax:
         self.notes += [rule.note] if rule.note else []
@@ -281,9 +287,10 @@ def _check_computed(match: _Match) -> bool:
     try:
         agree = all(compute_number(pattern, match.numbers) == value for pattern, value in match.pending)
         match.edges = [
-            (name, theirs, ours) for name, theirs, ours in match.edges
+            (name, theirs, ours)
+            for name, theirs, ours in match.edges
             if (compute_number(theirs, match.numbers) if isinstance(theirs, Syntax) else theirs) != ours
-        ]  # fmt: skip
+        ]
     except (KeyError, ZeroDivisionError, OverflowError):
         return False
     return agree

@@ -88,7 +88,7 @@ SHORT_WINDOW_RULES = "\n".join(
         ("Slope", 1), ("Resi", 1), ("Rsquare", 2),
     )
     for days in range(1, most + 1)
-)  # fmt: skip
+)  # fmt: skip  # a table
 
 FACTORMINER_RULES = f"""
 # Signs

@@ -312,8 +312,9 @@ class _Importer:
         if not sized:
             counts = " or ".join(str(count) for count in sorted({len(rule.foreign.args) for rule in rules}))
             plural, were = "" if counts == "1" else "s", "was" if len(piece.args) == 1 else "were"
-            return self.refuse(f"{piece.text} takes {counts} argument{plural}; {len(piece.args)} {were} given", piece,
-                               lesson)  # fmt: skip
+            return self.refuse(
+                f"{piece.text} takes {counts} argument{plural}; {len(piece.args)} {were} given", piece, lesson
+            )
         for pattern, arg in zip(sized[0].foreign.args, piece.args, strict=True):
             if self._match(pattern, arg) is None:
                 return self._build_argument_error(pattern, arg, piece, lesson)
@@ -326,8 +327,10 @@ class _Importer:
             days = arg.text[1:]
             return self.refuse(
                 f"{call.text} with {arg.text} would read {days} day{'' if days == '1' else 's'} into the future",
-                arg, "Windows count back: they are positive.", "causal",
-            )  # fmt: skip
+                arg,
+                "Windows count back: they are positive.",
+                "causal",
+            )
         if kind in WINDOW_LETTERS:
             least = "of 0 or more" if kind == "b" else "of at least 1"
             return self.refuse(f"{pattern.text} of {call.text} must be a literal number of days {least}", arg, lesson)
@@ -341,7 +344,7 @@ class _Importer:
         if piece.text.removeprefix(self.dialect.sign) in self.fields:
             return self.refuse(f"{piece.text} is a field and takes no arguments", piece)
         operators = {rule.foreign.text for rules in self.rules.values() for rule in rules if rule.foreign.kind == "call"
-                 and not rule.foreign.infix}  # fmt: skip
+                 and not rule.foreign.infix}  # fmt: skip  # a table
         guess = nearest_name(piece.text, operators)
         hint = f"Did you mean {guess}? {self._format_lesson(guess)}" if guess else ""
         return self.refuse(f"unknown operator '{piece.text}'", piece, hint)

@@ -70,7 +70,7 @@ ALL_ROWS_RULES = "\n".join(
         "Ref", "Delta", "Mean", "Sum", "Std", "Var", "Skew", "Kurt", "Max", "Min", "IdxMax", "IdxMin", "Med", "Mad",
         "Rank", "Count", "Slope", "Resi", "Rsquare", "WMA", "EMA",
     )
-)  # fmt: skip
+)  # fmt: skip  # a table
 
 QLIB_RULES = f"""
 # Fields

@@ -159,8 +159,9 @@ class Engine:
             )
         if expression.code:  # its tree serves comparison only; computing it would give other values
             raise FactorError(
-                "The engine computes formulas; Python code is run by the sandbox alone.", field="expression",
+                "The engine computes formulas; Python code is run by the sandbox alone.",
+                field="expression",
                 hint="From Python: alphaloom.sandbox.Sandbox. By hand: alphaloom factor score FILE.py",
                 code="not_a_formula",
-            )  # fmt: skip
+            )
         return expression

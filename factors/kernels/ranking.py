@@ -334,9 +334,11 @@ def _rank_jointly(ranks: NDArray[np.int64], order: Columns, tie: Ties, joint: ND
 
 @kernel
 def correlate_orders(
-    out: NDArray[np.float64], left: tuple[Columns, Ties, NDArray[np.int64]],
-    right: tuple[Columns, Ties, NDArray[np.int64]], least: int,
-) -> None:  # fmt: skip
+    out: NDArray[np.float64],
+    left: tuple[Columns, Ties, NDArray[np.int64]],
+    right: tuple[Columns, Ties, NDArray[np.int64]],
+    least: int,
+) -> None:
     """Correlate the ranks of two panels day by day, over the names that both have; in whole numbers until the end."""
     names = left[0].shape[1]
     joint, a, b = np.zeros(names, np.int64), np.zeros(names, np.int64), np.zeros(names, np.int64)

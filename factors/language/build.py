@@ -25,7 +25,7 @@ SYNONYMS = {
     "signedpower": "signed_power", "product": "ts_product", "diff": "delta", "pct_change": "ts_returns", "ln": "log",
     "return": "returns", "ret": "returns", "price": "close", "vol": "volume",
     "market_cap": "cap", "mktcap": "cap",
-}  # fmt: skip
+}  # fmt: skip  # a table
 """Names of our operators and fields in other languages, for suggestions when a name is unknown."""
 
 
@@ -224,8 +224,10 @@ class Builder:
         days = piece.text[1:]
         return self.refuse(
             f"{operator.name} with {piece.text} would read {days} day{'' if days == '1' else 's'} into the future",
-            piece, f"Windows count back: {operator.example}.", "causal",
-        )  # fmt: skip
+            piece,
+            f"Windows count back: {operator.example}.",
+            "causal",
+        )
 
 
 def _format_lesson(operator: Operator) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 STANDARD_FIELDS: tuple[str, ...] = (
     "open", "high", "low", "close", "close_raw", "vwap", "volume", "returns", "amount", "cap",
-)  # fmt: skip
+)  # fmt: skip  # a table
 STANDARD_GROUPS: tuple[str, ...] = ("sector", "industry")
 
 Path = tuple[int, ...]

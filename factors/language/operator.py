@@ -263,36 +263,65 @@ SCALED = choice("scaled", "percent zero unit count")
 
 
 def cell(
-    name: str, takes: str, unit: str, prose: Prose, sweep: Callable[..., None] | None = None, *numbers: Argument,
-    cost: float = 0.2, fixed: tuple[float, ...] = (), swapped: bool = False, family: str = "elementwise",
+    name: str,
+    takes: str,
+    unit: str,
+    prose: Prose,
+    sweep: Callable[..., None] | None = None,
+    *numbers: Argument,
+    cost: float = 0.2,
+    fixed: tuple[float, ...] = (),
+    swapped: bool = False,
+    family: str = "elementwise",
     **more: Unpack[Traits],
-) -> Operator:  # fmt: skip
+) -> Operator:
     """Declare an operator on single cells."""
     compute = Compute(sweep, cost, fixed, by_rows=True, swapped=swapped) if sweep else None
     return Operator(name, family, (*panels(takes), *numbers), *prose, unit, compute=compute, **more)
 
 
 def logic(
-    name: str, takes: str, unit: str, prose: Prose, sweep: Callable[..., None], *, swapped: bool = False,
+    name: str,
+    takes: str,
+    unit: str,
+    prose: Prose,
+    sweep: Callable[..., None],
+    *,
+    swapped: bool = False,
     **more: Unpack[Traits],
-) -> Operator:  # fmt: skip
+) -> Operator:
     """Declare an operator on truth values."""
     return cell(name, takes, unit, prose, sweep, swapped=swapped, family="logic", **more)
 
 
 def lag(
-    name: str, unit: str, prose: Prose, sweep: Callable[..., None], *, cost: float = 0.2, interval: str = "lag",
-    window: Argument = WINDOW, **more: Unpack[Traits],
-) -> Operator:  # fmt: skip
+    name: str,
+    unit: str,
+    prose: Prose,
+    sweep: Callable[..., None],
+    *,
+    cost: float = 0.2,
+    interval: str = "lag",
+    window: Argument = WINDOW,
+    **more: Unpack[Traits],
+) -> Operator:
     """Declare an operator on one earlier row, or on today's and one earlier row."""
     arguments = (*panels("x"), window)
     return Operator(name, "time series", arguments, *prose, unit, interval, compute=Compute(sweep, cost), **more)
 
 
 def rolling(
-    name: str, unit: str, prose: Prose, sweep: Callable[..., None] | None = None, *extra: Argument, takes: str = "x",
-    cost: float = 2.0, fixed: tuple[float, ...] = (), swapped: bool = False, **more: Unpack[Traits],
-) -> Operator:  # fmt: skip
+    name: str,
+    unit: str,
+    prose: Prose,
+    sweep: Callable[..., None] | None = None,
+    *extra: Argument,
+    takes: str = "x",
+    cost: float = 2.0,
+    fixed: tuple[float, ...] = (),
+    swapped: bool = False,
+    **more: Unpack[Traits],
+) -> Operator:
     """Declare an operator over the last `window` rows, today's included.
 
     The kernel gets the window, the further numbers of `extra`, `min_periods`, and the keywords of `extra`.
@@ -305,9 +334,17 @@ def rolling(
 
 
 def across(
-    name: str, takes: str, unit: str, prose: Prose, sweep: Callable[..., None] | None = None, *numbers: Argument,
-    cost: float = 3.0, fixed: tuple[float, ...] = (), stacked: bool = False, **more: Unpack[Traits],
-) -> Operator:  # fmt: skip
+    name: str,
+    takes: str,
+    unit: str,
+    prose: Prose,
+    sweep: Callable[..., None] | None = None,
+    *numbers: Argument,
+    cost: float = 3.0,
+    fixed: tuple[float, ...] = (),
+    stacked: bool = False,
+    **more: Unpack[Traits],
+) -> Operator:
     """Declare an operator over the names of the universe that day."""
     compute = Compute(sweep, cost, fixed, by_rows=True, across=True, stacked=stacked) if sweep else None
     return Operator(name, "cross-section", (*panels(takes), *numbers), *prose, unit, compute=compute, **more)

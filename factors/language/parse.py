@@ -171,9 +171,11 @@ def _build_definition_error(builder: Builder, root: Node, field: str) -> ParseEr
     ]
     path, node = max(readers, key=lambda reader: len(reader[0]))
     return ParseError(
-        f"{node.op} reads the field {field}, which is not there", at=builder.places.get(path, 0), text=builder.text,
+        f"{node.op} reads the field {field}, which is not there",
+        at=builder.places.get(path, 0),
+        text=builder.text,
         hint=f"Fields: {', '.join(sorted(builder.fields))}. What it stands for: alphaloom factor operators {node.op}",
-    )  # fmt: skip
+    )
 
 
 def _refuse_large(root: Node, text: str) -> None:
@@ -181,9 +183,10 @@ def _refuse_large(root: Node, text: str) -> None:
         raise build_depth_error(text, 0)
     if root.size > MAX_NODES:
         raise ParseError(
-            f"the formula has {root.size} nodes; {MAX_NODES} are allowed", text=text,
+            f"the formula has {root.size} nodes; {MAX_NODES} are allowed",
+            text=text,
             hint="Test its parts as factors of their own.",
-        )  # fmt: skip
+        )
 
 
 def _refuse_explosion(root: Node, text: str) -> None:
@@ -191,10 +194,11 @@ def _refuse_explosion(root: Node, text: str) -> None:
     size = count_expanded_nodes(root)
     if size > MAX_NODES:
         raise ParseError(
-            f"the formula has {size} nodes when its operators are written out; {MAX_NODES} are allowed", text=text,
+            f"the formula has {size} nodes when its operators are written out; {MAX_NODES} are allowed",
+            text=text,
             hint="Operators that stand for a formula grow fast inside each other: "
             "`alphaloom factor operators NAME` shows it.",
-        )  # fmt: skip
+        )
 
 
 def _check_units(builder: Builder, root: Node, *, forgiving: bool) -> str:

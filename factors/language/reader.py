@@ -23,7 +23,7 @@ SYMBOLS: Infix = MappingProxyType(
         "+": "add", "-": "sub", "*": "mul", "/": "div",
         "<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne",
     }
-)  # fmt: skip
+)  # fmt: skip  # a table
 JOINERS: Infix = MappingProxyType({"disjunction": "or", "either": "or", "conjunction": "and", "both": "and"})
 CHOICE_HINT = "A choice is written where(condition, x, y): where(close > open, volume, 0)."
 EARLIER_HINT = "Use parentheses, and delay(x, d) for earlier days: delay(close, 1)."
@@ -132,9 +132,10 @@ class TreeReader:
         assert isinstance(second, Token)
         raise ParseError(
             "comparisons cannot be chained",
-            at=second.start_pos or 0, text=self.text,
+            at=second.start_pos or 0,
+            text=self.text,
             hint="Write (low < open) & (open < high); & and | bind tighter than comparisons, as in Python.",
-        )  # fmt: skip
+        )
 
 
 def _join_infix(first: Syntax, op: str, second: Syntax, chained: bool) -> Syntax:

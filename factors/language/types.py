@@ -360,8 +360,10 @@ def _iter_misfits(node: Node, units: Units) -> Iterator[UnitMismatch]:
         elif kind != "group" and _needs_field(operator.family, kind) and not _reads_field(arg):
             yield UnitMismatch(
                 f"{node.op} needs something that changes; {_shorten_formula(arg)} is a constant",
-                f"Example: {operator.example}", place, firm=True,
-            )  # fmt: skip
+                f"Example: {operator.example}",
+                place,
+                firm=True,
+            )
     if operator.unit == "comparison" and not _reads_field(node):
         yield UnitMismatch(f"{_shorten_formula(node)} compares constants", f"Example: {operator.example}", firm=True)
 

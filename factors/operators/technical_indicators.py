@@ -32,13 +32,13 @@ TRUE_RANGE = Operator(
            "the true range", "true_range() / close"),
     "same", "lag", nan="High, low and yesterday's close must be present.",
     definition="max(high - low, abs(high - delay(close, 1)), abs(low - delay(close, 1)))",
-)  # fmt: skip
+)  # fmt: skip  # a table
 ATR = rolling(
     "atr", "same",
     Prose("Average true range: the plain mean of true_range(). Wilder's own smoothing is wilder(true_range(), n).",
           "the {window}-day average true range", "atr(14) / close"),
     takes="", definition="ts_mean(true_range(), window, min_periods=min_periods)",
-)  # fmt: skip
+)  # fmt: skip  # a table
 RSI = rolling(
     "rsi", "ratio",
     Prose("Relative strength index, 0 to 100: the rises of x over all its moves, both summed (Cutler's form). "
@@ -47,7 +47,7 @@ RSI = rolling(
     nan="It counts changes, so it needs one more row than the window. " + FLAT_WINDOW_NOTE,
     definition="100 * ts_sum(max(delta(x, 1), 0), window, min_periods=min_periods)"
                " / ts_sum(abs(delta(x, 1)), window, min_periods=min_periods)",
-)  # fmt: skip
+)  # fmt: skip  # a table
 STOCHASTIC = rolling(
     "stochastic", "ratio",
     Prose("Stochastic oscillator %K, 0 to 100: where the close is between lowest low and highest high. %D is its mean: "
@@ -56,7 +56,7 @@ STOCHASTIC = rolling(
     takes="", nan=FLAT_WINDOW_NOTE,
     definition="100 * (close - ts_min(low, window, min_periods=min_periods))"
                " / (ts_max(high, window, min_periods=min_periods) - ts_min(low, window, min_periods=min_periods))",
-)  # fmt: skip
+)  # fmt: skip  # a table
 WILLIAMS_R = rolling(
     "williams_r", "ratio",
     Prose("Williams %R, -100 to 0: how far the close is below the highest high, over the range.",
@@ -64,7 +64,7 @@ WILLIAMS_R = rolling(
     takes="", nan=FLAT_WINDOW_NOTE,
     definition="-100 * (ts_max(high, window, min_periods=min_periods) - close)"
                " / (ts_max(high, window, min_periods=min_periods) - ts_min(low, window, min_periods=min_periods))",
-)  # fmt: skip
+)  # fmt: skip  # a table
 
 CCI = rolling(
     "cci", "ratio",
@@ -74,7 +74,7 @@ CCI = rolling(
     takes="", nan="Today's prices must be present. " + FLAT_WINDOW_NOTE,
     definition=f"({TYPICAL} - ts_mean({TYPICAL}, window, min_periods=min_periods))"
                f" / (0.015 * ts_mad({TYPICAL}, window, min_periods=min_periods))",
-)  # fmt: skip
+)  # fmt: skip  # a table
 
 MFI = rolling(
     "mfi", "ratio",
@@ -86,7 +86,7 @@ MFI = rolling(
                "min_periods=min_periods)"
                f" / ts_sum_if({TRIPLE_TYPICAL_PRICE} * volume, delta({TRIPLE_TYPICAL_PRICE}, 1) != 0, window, "
                "min_periods=min_periods)",
-)  # fmt: skip
+)  # fmt: skip  # a table
 
 AROON = Operator(
     "aroon", "time series", (Argument("window", "window", low=1, high=9_999, whole=True),),
@@ -95,7 +95,7 @@ AROON = Operator(
            "the {window}-day Aroon oscillator", "aroon(25)"),
     "number", "lag", nan="The oldest wins a tie.",
     definition="100 / window * (ts_argmin(low, window + 1) - ts_argmax(high, window + 1))",
-)  # fmt: skip
+)  # fmt: skip  # a table
 
 BOLLINGER = rolling(
     "bollinger", "ratio",
@@ -104,7 +104,7 @@ BOLLINGER = rolling(
           "where {x} is between its {window}-day Bollinger bands of {k} deviations", "bollinger(close, 20)"),
     None, WIDTH_ARGUMENT, POPULATION_DDOF, nan="Today's value must be present; a constant window gives NaN.",
     definition="0.5 + ts_zscore(x, window, min_periods=min_periods, ddof=ddof) / (2 * k)",
-)  # fmt: skip
+)  # fmt: skip  # a table
 BOLLINGER_WIDTH = rolling(
     "bollinger_width", "ratio",
     Prose("Distance of the two Bollinger bands over the mean between them.",
@@ -113,7 +113,7 @@ BOLLINGER_WIDTH = rolling(
     None, WIDTH_ARGUMENT, POPULATION_DDOF, scaling=ODD, nan="A mean of 0 gives NaN.",
     definition="2 * k * ts_std(x, window, min_periods=min_periods, ddof=ddof)"
                " / ts_mean(x, window, min_periods=min_periods)",
-)  # fmt: skip
+)  # fmt: skip  # a table
 
 MACD = Operator(
     "macd", "time series", (*panels("x"), FAST_SPAN, SLOW_SPAN),
@@ -121,7 +121,7 @@ MACD = Operator(
            "the {fast}-day less the {slow}-day exponential mean of {x}", "macd(close, 12, 26) / close"),
     "same", "window", scaling=LINEAR, nan=EMA_REACH_NOTE,
     definition="ema(x, 8 * fast, min_periods=fast, span=fast) - ema(x, 8 * slow, min_periods=slow, span=slow)",
-)  # fmt: skip
+)  # fmt: skip  # a table
 MACD_SIGNAL = Operator(
     "macd_signal", "time series", (*panels("x"), FAST_SPAN, SLOW_SPAN, SIGNAL_SPAN),
     *Prose("Signal line: the exponential mean of macd(x, fast, slow). The histogram is macd less its signal.",
@@ -129,4 +129,4 @@ MACD_SIGNAL = Operator(
            "macd(close) - macd_signal(close)"),
     "same", "window", scaling=LINEAR, nan=EMA_REACH_NOTE,
     definition="ema(macd(x, fast, slow), 8 * signal, min_periods=signal, span=signal)",
-)  # fmt: skip
+)  # fmt: skip  # a table

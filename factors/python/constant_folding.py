@@ -19,10 +19,15 @@ MAX_EXPONENT = 64.0
 
 NUMPY_CONSTANTS: Mapping[str, Value] = MappingProxyType(
     {
-        "nan": Literal(math.nan), "NaN": Literal(math.nan), "inf": Literal(math.inf), "pi": Literal(math.pi),
-        "e": Literal(math.e), "NA": Literal(None), "newaxis": Literal(None),
+        "nan": Literal(math.nan),
+        "NaN": Literal(math.nan),
+        "inf": Literal(math.inf),
+        "pi": Literal(math.pi),
+        "e": Literal(math.e),
+        "NA": Literal(None),
+        "newaxis": Literal(None),
     }
-)  # fmt: skip
+)
 
 Number = int | float
 PYTHON_ARITHMETIC: Mapping[type[ast.operator], Callable[[Number, Number], Number]] = MappingProxyType(
@@ -30,7 +35,7 @@ PYTHON_ARITHMETIC: Mapping[type[ast.operator], Callable[[Number, Number], Number
         **EXACT_STEPS,
         ast.Pow: lambda x, y: float(x) ** y if abs(y) <= MAX_EXPONENT else math.inf,
     }
-)  # fmt: skip
+)
 
 
 def fold_operation(op: ast.operator, left: object, right: object) -> Literal | None:
@@ -174,4 +179,4 @@ NUMBER_FUNCTIONS: Mapping[str, Callable[[Number], Number]] = MappingProxyType(
         "int": int, "float": float, "abs": abs, "round": round, "sqrt": math.sqrt, "log": math.log, "exp": math.exp,
         "float64": float, "floor": math.floor, "ceil": math.ceil,
     }
-)  # fmt: skip
+)  # fmt: skip  # a table

@@ -37,7 +37,7 @@ CONTAINER_STEPS = frozenset(
      "float", "float64", "infer_objects", "int", "nan_to_num_", "reindex", "reindex_like", "rename", "rename_axis",
      "replace", "reset_index", "Series", "set_axis", "set_flags", "sort_index", "squeeze", "to_frame", "to_numpy",
      "tz_localize", "values"}
-)  # fmt: skip
+)  # fmt: skip  # a table
 """Steps that change the container of a value, but hardly the value."""
 
 CELL_FUNCTIONS: Mapping[str, str] = MappingProxyType(
@@ -46,7 +46,7 @@ CELL_FUNCTIONS: Mapping[str, str] = MappingProxyType(
         "absolute": "abs", "fabs": "abs", "negative": "neg", "neg": "neg", "isna": "is_missing", "isnull": "is_missing",
         "isnan": "is_missing", "invert": "not", "logical_not": "not",
     }
-)  # fmt: skip
+)  # fmt: skip  # a table
 """Functions of single cells."""
 
 PAIR_FUNCTIONS: Mapping[str, str] = MappingProxyType(
@@ -57,18 +57,24 @@ PAIR_FUNCTIONS: Mapping[str, str] = MappingProxyType(
         "minimum": "min", "fmin": "min", "greater": "gt", "less": "lt", "greater_equal": "ge", "less_equal": "le",
         "equal": "eq", "not_equal": "ne", "logical_and": "and", "logical_or": "or", "combine_first": "coalesce",
     }
-)  # fmt: skip
+)  # fmt: skip  # a table
 SWAPPED_FUNCTIONS: Mapping[str, str] = MappingProxyType(
     {"rsub": "sub", "rdiv": "div", "rtruediv": "div", "rpow": "power"}
 )
 
 DAY_REDUCTIONS: Mapping[str, str] = MappingProxyType(
     {
-        "mean": "mean_across", "nanmean": "mean_across", "sum": "sum_across", "nansum": "sum_across",
-        "std": "std_across", "nanstd": "std_across", "median": "median_across", "nanmedian": "median_across",
+        "mean": "mean_across",
+        "nanmean": "mean_across",
+        "sum": "sum_across",
+        "nansum": "sum_across",
+        "std": "std_across",
+        "nanstd": "std_across",
+        "median": "median_across",
+        "nanmedian": "median_across",
         "count": "count_across",
     }
-)  # fmt: skip
+)
 """Reductions of a day's names to one number."""
 
 SPANS: Mapping[str, str] = MappingProxyType(
@@ -80,7 +86,7 @@ SPANS: Mapping[str, str] = MappingProxyType(
         "nanmedian": "ts_median", "nanvar": "ts_var", "rankdata": "ts_rank", "nanargmax": "ts_argmax",
         "nanargmin": "ts_argmin", "product": "ts_product",
     }
-)  # fmt: skip
+)  # fmt: skip  # a table
 """Reductions of a window to one number."""
 
 

@@ -170,8 +170,10 @@ def _check_entry(tree: ast.Module) -> Iterator[Remark]:
     ]
     assigned = any(
         isinstance(target, ast.Name) and target.id == ENTRY
-        for node in tree.body if isinstance(node, ast.Assign) for target in node.targets
-    )  # fmt: skip
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+    )
     if not functions:
         if not assigned:
             yield Remark(0, "entry", "there is no function factor(panel)", hint)

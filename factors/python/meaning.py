@@ -52,14 +52,19 @@ MODULE_ALIASES: Mapping[str, str] = MappingProxyType({"np": "np", "numpy": "np",
 IGNORED_KEYWORDS = frozenset(
     {"min_periods", "axis", "raw", "engine", "adjust", "ignore_na", "method", "pct", "na_option", "ddof", "out",
      "dtype", "inplace", "index", "columns", "copy", "skipna", "numeric_only"}
-)  # fmt: skip
+)  # fmt: skip  # a table
 MASKS = frozenset({"and", "eq", "ge", "gt", "is_missing", "le", "lt", "ne", "not", "or"})
 BINARY: Mapping[type[ast.operator], str] = MappingProxyType(
     {
-        ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "power", ast.BitAnd: "and",
+        ast.Add: "add",
+        ast.Sub: "sub",
+        ast.Mult: "mul",
+        ast.Div: "div",
+        ast.Pow: "power",
+        ast.BitAnd: "and",
         ast.BitOr: "or",
     }
-)  # fmt: skip
+)
 COMPARISON_OPERATORS: Mapping[type[ast.cmpop], str] = MappingProxyType(
     {ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Eq: "eq", ast.NotEq: "ne"}
 )
@@ -551,7 +556,7 @@ STATEMENTS: Mapping[type[ast.stmt], Callable[[Meaning, ast.stmt, NameBindings], 
         ast.Try: Meaning._read_try,
         ast.For: Meaning._read_for, ast.AsyncFor: Meaning._read_for, ast.While: Meaning._read_while,
     }
-)  # fmt: skip
+)  # fmt: skip  # a table
 EXPRESSIONS: Mapping[type[ast.expr], Callable[[Meaning, ast.expr, NameBindings], Value]] = MappingProxyType(
     {
         ast.Constant: Meaning._read_constant, ast.Name: Meaning._read_name, ast.List: Meaning._read_members,
@@ -562,4 +567,4 @@ EXPRESSIONS: Mapping[type[ast.expr], Callable[[Meaning, ast.expr, NameBindings],
         ast.ListComp: Meaning._read_comprehension, ast.GeneratorExp: Meaning._read_comprehension,
         ast.SetComp: Meaning._read_comprehension, ast.Call: Meaning._read_call,
     }
-)  # fmt: skip
+)  # fmt: skip  # a table

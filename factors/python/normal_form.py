@@ -320,5 +320,5 @@ def _is_numeric(node: ast.expr) -> bool:
 FRAME_METHODS = frozenset(
     {"abs", "rank", "shift", "diff", "pct_change", "rolling", "mean", "std", "var", "sum", "median", "log", "exp",
      "fillna", "ffill", "clip", "where", "mask", "div", "sub", "add", "mul", "corr", "cov", "sqrt", "tanh", "sign"}
-)  # fmt: skip
+)  # fmt: skip  # a table
 """Methods that return a number or a frame for every owner."""

@@ -92,9 +92,12 @@ def _find_columns_read(meaning: Meaning, text: str, fields: Collection[str], gro
         listed = ", ".join(sorted(available))
         place = max(text.find(lacking[0]), 0)
         raise ParseError(
-            f"the panel has no column {lacking[0]!r}", at=place, text=text, stage=STAGE,
+            f"the panel has no column {lacking[0]!r}",
+            at=place,
+            text=text,
+            stage=STAGE,
             hint=f"{hint}Columns: {listed}.",
-        )  # fmt: skip
+        )
     columns = set(fields) if meaning.reads_all else meaning.fields - {UNIVERSE_COLUMN}
     if not columns - {*groups}:
         raise ParseError("the code reads no column of the panel", text=text, stage=STAGE, hint=CONTRACT)

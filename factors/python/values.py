@@ -122,7 +122,7 @@ class Routine:
 Value: TypeAlias = (
     Node | Literal | KnownList | Vector | NamedObject | WholePanel | DayRow | FlippedFrame | Spans | WeightedWindows
     | Method | CellSelection | Routine
-)  # fmt: skip
+)  # fmt: skip  # a table
 
 
 @dataclass(frozen=True)

@@ -119,8 +119,12 @@ def _spread(node: Node) -> Node:
     bare = [arg.args[0] if arg.op == "neg" else arg for arg in node.args]
     for at, (square, other) in enumerate((bare, bare[::-1])):
         mean = other.args[0] if other.op == "power" and other.args[1] == number_node(2) else other
-        if {square.op, mean.op} == {"ts_mean"} and mean is not other and square.window == mean.window \
-                and square.args[0] == call_node("power", mean.args[0], number_node(2)):  # fmt: skip
+        if (
+            {square.op, mean.op} == {"ts_mean"}
+            and mean is not other
+            and square.window == mean.window
+            and square.args[0] == call_node("power", mean.args[0], number_node(2))
+        ):
             variance = _variance(Node("ts_std", mean.args, (("window", float(mean.window)),)))
             return negate_tree(variance) if node.args[at].op == "neg" else variance
     return node
@@ -158,8 +162,10 @@ def _factor_out(node: Node) -> Node:
         return node
     for body in bodies:
         body.remove(shared)
-    terms = [negate_tree(_product(body)) if arg.op == "neg" else _product(body)
-             for arg, body in zip(node.args, bodies, strict=True)]  # fmt: skip
+    terms = [
+        negate_tree(_product(body)) if arg.op == "neg" else _product(body)
+        for arg, body in zip(node.args, bodies, strict=True)
+    ]
     return call_node("mul", shared, _factor_out(call_node("add", *terms)))
 
 

@@ -25,7 +25,7 @@ SHARE_STEPS: Final = frozenset({"rank", "ts_rank", "group_rank", "sigmoid"})
 NONNEGATIVE_STEPS: Final = frozenset({
     "abs", "is_missing", "holds", "ts_count", "ts_argmax", "ts_argmin", "ts_days_since", "ts_rsquare", "ts_drawdown",
     "count_across", "group_count", "quantile_bucket", "and", "or", "not", "minmax", "eq", "ne", "lt", "le", "gt", "ge",
-})  # fmt: skip
+})  # fmt: skip  # a table
 """Steps whose values are not below 0."""
 POSITIVE_STEPS: Final = frozenset(
     {"exp", "ts_std", "ts_var", "ts_mad", "std_across", "group_std", "atr", "true_range", *SHARE_STEPS}
@@ -35,7 +35,7 @@ SIGN_KEEPING_STEPS: Final = frozenset({
     "decay_linear", "delay", "ema", "group_mean", "group_sum", "mean_across", "median_across", "scale", "sma", "sqrt",
     "sum_across", "ts_last", "ts_max", "ts_mean", "ts_median", "ts_min", "ts_quantile", "ts_sum", "wilder", "winsorize",
     "wma", "arctan", "tanh", "sign", "slog1p", "signed_power", "ceil",
-})  # fmt: skip
+})  # fmt: skip  # a table
 """Steps that keep the sign of what they are given, where it is the same on all days and names."""
 
 

@@ -36,7 +36,7 @@ TEXTBOOK = (
     "ts_std(returns, 20)", "ts_std(returns, 60)", "log(cap)", "log(close)", "log(amount)", "ts_mean(amount, 20) / cap",
     "ts_mean(volume, 5) / ts_mean(volume, 60)", "ts_returns(close, 5)", "ts_returns(close, 20)",
     "ts_returns(close, 60)", "delay(ts_returns(close, 100), 20)", "close / ts_max(high, 60)", "returns", "close / open",
-)  # fmt: skip
+)  # fmt: skip  # a table
 """Volatility, size, liquidity, reversal and momentum: plants may not resemble them."""
 
 GRAMMAR = Grammar(
@@ -49,7 +49,7 @@ GRAMMAR = Grammar(
         "ts_min", "ts_rank",
         "ts_returns", "ts_rsquare", "ts_skew", "ts_slope", "ts_std", "ts_sum", "ts_zscore", "zscore",
     ),
-)  # fmt: skip
+)  # fmt: skip  # a table
 """The part of the language that plants are drawn from."""
 SHAPE_OPERATORS = frozenset({"ts_argmax", "ts_argmin", "ts_kurt", "ts_rsquare", "ts_skew"})
 """Statistics of which a plant has at most one: nested ones are meaningless."""

@@ -17,7 +17,7 @@ OPERATOR_KINDS = (
     ("decay_linear", "ema", "ts_mean", "ts_median", "ts_sum"), ("ts_mad", "ts_std"), ("ts_max", "ts_min"),
     ("delta", "ts_returns", "ts_slope"), ("ts_rank", "ts_zscore"), ("ts_argmax",), ("ts_argmin",), ("ts_kurt",),
     ("ts_skew",), ("ts_rsquare",), ("delay",),
-)  # fmt: skip
+)  # fmt: skip  # a table
 """Operators of one series and one window, by kind: level, spread, extreme, change, place, ..."""
 CORE = tuple(sorted(chain(*OPERATOR_KINDS)))
 """All operators of `OPERATOR_KINDS`: level, spread, shape, path and change of one series."""

@@ -27,7 +27,7 @@ Row = dict[str, Any]
 CALL_COLUMNS = (
     "segment", "sequence", "time", "who", "server", "tool", "outcome", "code", "arguments", "as_of", "rows", "bytes",
     "result", "duration_ms", "previous", "hash",
-)  # fmt: skip
+)  # fmt: skip  # a table
 PARQUET_GROUP_ROWS = 50_000
 """Rows of a Parquet row group, which is held in memory."""
 Heads: TypeAlias = Mapping[str, Head]
@@ -59,10 +59,14 @@ def export_calls(folder: Path, file: Path, *, by: str, now: datetime) -> CallExp
             content = hashlib.file_digest(stream, "sha256").hexdigest()
         summary = file.with_name(f"{file.name}.summary.json")
         body = {
-            "format": CALLS_FORMAT, "file": file.name, "sha256": content, "by": by,
+            "format": CALLS_FORMAT,
+            "file": file.name,
+            "sha256": content,
+            "by": by,
             "time": now.astimezone(UTC).isoformat(),
-            "heads": [asdict(reading.heads[name]) for name in sorted(reading.heads)], **reading.record(),
-        }  # fmt: skip
+            "heads": [asdict(reading.heads[name]) for name in sorted(reading.heads)],
+            **reading.record(),
+        }
         write_json(summary, body, mode=PUBLIC_FILE_MODE)
     return CallExport(file, summary, reading)
 
@@ -82,9 +86,11 @@ def anchors_of(summary: Path) -> list[Head]:
     except (ValueError, KeyError, TypeError, RecursionError, OSError) as error:
         reason = f": {error.strerror}" if isinstance(error, OSError) else ""
         raise CallsDamaged(
-            f"{summary} is no summary of an export{reason}", field="--summary", got=str(summary),
+            f"{summary} is no summary of an export{reason}",
+            field="--summary",
+            got=str(summary),
             allowed="what alphaloom audit export wrote beside its file",
-        ) from None  # fmt: skip
+        ) from None
 
 
 def _iter_lines(folder: Path, heads: Heads) -> Iterator[tuple[str, bytes, ChainedLine | None]]:

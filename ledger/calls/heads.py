@@ -166,6 +166,7 @@ def _find_free_name(folder: Path, stem: str) -> str:
 
 def _build_heads_error(path: Path, what: str) -> CallsDamaged:
     return CallsDamaged(
-        f"the head file {path} {what}", field="audit",
+        f"the head file {path} {what}",
+        field="audit",
         hint="See what else is wrong: alphaloom audit verify. To go on, move the folder aside and keep it.",
-    )  # fmt: skip
+    )

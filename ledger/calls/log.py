@@ -175,9 +175,10 @@ class CallLog:
         refusal = workspace_error(self._folder, error)
         waiting = self._appended - self._durable
         return CallsUnwritable(
-            f"calls cannot be recorded, so none is answered: {refusal.message}", field="audit",
+            f"calls cannot be recorded, so none is answered: {refusal.message}",
+            field="audit",
             hint=f"{refusal.hint} Calls are answered again as soon as the {waiting} lines that wait can be written.",
-        )  # fmt: skip
+        )
 
     # The writer thread
 

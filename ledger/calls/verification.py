@@ -55,10 +55,13 @@ class Verified:
     def record(self) -> dict[str, Any]:
         """Return the result as JSON."""
         return {
-            "segments": len(self.heads), "calls": self.calls, "root": self.root,
+            "segments": len(self.heads),
+            "calls": self.calls,
+            "root": self.root,
             "tips": [{"segment": tip.segment, "sequence": tip.sequence, "hash": tip.hash} for tip in self.tips],
-            "findings": [finding.record() for finding in self.findings], "notes": list(self.notes),
-        }  # fmt: skip
+            "findings": [finding.record() for finding in self.findings],
+            "notes": list(self.notes),
+        }
 
 
 def verify_calls(folder: Path, anchors: Sequence[Head] = (), noted: Collection[str] = ()) -> Verified:

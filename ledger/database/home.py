@@ -52,10 +52,12 @@ class Home:
         if (workspace / LEDGER_FILE).is_file() or (stored and stored != check_address(address)):
             where = stored or str(workspace / LEDGER_FILE)
             raise WorkspaceError(
-                f"this workspace keeps its record at {where}", field="--ledger", got=check_address(address),
+                f"this workspace keeps its record at {where}",
+                field="--ledger",
+                got=check_address(address),
                 hint="Leave --ledger out, name a new workspace with --workspace, or, if the database has moved, "
                 f"write its address into {address_file}.",
-            )  # fmt: skip
+            )
         return cls(workspace, check_address(address))
 
     def opened(self) -> tuple[Database, Bodies]:

@@ -17,8 +17,11 @@ MAX_GIVEN_BYTES = 64 << 20
 """Limit for files of settings, formulas, prompts or tokens; prices and news have limits of their own."""
 _KERNEL_FOLDERS = (Path("/proc"), Path("/sys"))
 _SPECIAL_KINDS = (
-    (stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"), (stat.S_ISCHR, "a device"), (stat.S_ISBLK, "a device"),
-)  # fmt: skip
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 

@@ -121,8 +121,9 @@ def _refuse_large_expansion(node: yaml.Node, source: str) -> None:
         raise SettingsError(
             f"{source}: with its aliases (*name) written out it holds more than the {MAX_EXPANDED_CHARS:,} characters "
             "that are read",
-            field=source, hint="Write the values out, or refer to fewer of them.",
-        )  # fmt: skip
+            field=source,
+            hint="Write the values out, or refer to fewer of them.",
+        )
 
 
 def _measure_expanded(node: yaml.Node, sizes: dict[int, int], *, once: bool = False) -> int:

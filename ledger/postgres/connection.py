@@ -105,15 +105,18 @@ class PostgresDatabase:
         ledger, exists = self.rows(_FIND_SCHEMA)[0]
         if exists and not ledger:
             raise AddressError(
-                f"the schema {POSTGRES_SCHEMA} at {self._server.address} is no ledger", field="ledger",
+                f"the schema {POSTGRES_SCHEMA} at {self._server.address} is no ledger",
+                field="ledger",
                 hint="Name a database of its own for the ledger.",
-            )  # fmt: skip
+            )
         version = self.rows(_FORMAT)[0][0] if ledger else 0
         if version > SCHEMA_VERSION:
             raise WorkspaceError(
-                f"the ledger at {self._server.address} was written by a newer Alphaloom", got=f"format {version}",
-                allowed=f"format {SCHEMA_VERSION}", hint="Upgrade Alphaloom, or name another database with --ledger.",
-            )  # fmt: skip
+                f"the ledger at {self._server.address} was written by a newer Alphaloom",
+                got=f"format {version}",
+                allowed=f"format {SCHEMA_VERSION}",
+                hint="Upgrade Alphaloom, or name another database with --ledger.",
+            )
         if not ledger:
             self._before_making()
         if version < SCHEMA_VERSION:
@@ -125,10 +128,11 @@ class PostgresDatabase:
         (encoding,) = self.rows("SHOW server_encoding")[0]
         if version < MIN_POSTGRES_VERSION or encoding != "UTF8":
             raise AddressError(
-                f"the database at {self._server.address} cannot hold a ledger", field="ledger",
+                f"the database at {self._server.address} cannot hold a ledger",
+                field="ledger",
                 got=f"PostgreSQL {version}, encoding {encoding}",
                 allowed=f"PostgreSQL {MIN_POSTGRES_VERSION} or later, encoding UTF8",
-            )  # fmt: skip
+            )
 
     def write(self, work: Callable[[Transaction], T]) -> T:
         """Run a piece of work in one transaction, after all other writers; again if the connection is lost."""

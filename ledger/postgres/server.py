@@ -26,7 +26,7 @@ _OPTIONS = frozenset(
         "channel_binding", "gssencmode", "host", "hostaddr", "krbsrvname", "passfile", "port", "require_auth",
         "service", "sslcert", "sslcrl", "sslkey", "sslmode", "sslrootcert", "target_session_attrs", "user",
     }
-)  # fmt: skip
+)  # fmt: skip  # a table
 """Options allowed in an address: those of libpq that carry no secret and do not change the session."""
 _HOSTS = re.compile(r"(?:(?:\[[0-9A-Fa-f:.%]+\]|[^\[\]:,@]*)(?::\d*)?(?:,|$))*")
 
@@ -55,9 +55,11 @@ def check_address(address: str) -> str:
     strange = sorted(set(options) - _OPTIONS)
     if strange:
         raise AddressError(
-            "the address of the ledger has options that are not known", field="--ledger", got=strange,
+            "the address of the ledger has options that are not known",
+            field="--ledger",
+            got=strange,
             allowed=sorted(_OPTIONS),
-        )  # fmt: skip
+        )
     return address
 
 
@@ -102,9 +104,13 @@ SET search_path = {POSTGRES_SCHEMA};
 SET lock_timeout = '30s';
 SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"""
 _CONNECT_OPTIONS = {
-    "client_encoding": "utf8", "connect_timeout": 5, "keepalives_idle": 30, "keepalives_interval": 10,
-    "keepalives_count": 3, "tcp_user_timeout": 30_000,
-}  # fmt: skip
+    "client_encoding": "utf8",
+    "connect_timeout": 5,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+}
 _CONNECTION_NUMBERS = count(1)
 
 

@@ -47,9 +47,11 @@ def check_url(url: str, field: str) -> str:
     safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK_HOSTS)
     if not safe or not parts.hostname or "@" in parts.netloc:
         raise AlphaloomError(
-            "This address cannot be asked.", field=field, got=None if "@" in parts.netloc else url,
+            "This address cannot be asked.",
+            field=field,
+            got=None if "@" in parts.netloc else url,
             allowed="https://..., without a password; http for localhost only",
-        )  # fmt: skip
+        )
     return url
 
 

@@ -65,10 +65,13 @@ class IntrospectionSettings(BaseModel):
         secret = os.environ.get(self.client_secret_env)
         if not secret:
             raise McpServerError(
-                "The secret of the OAuth client is not set.", field="introspection.client_secret_env",
-                got=self.client_secret_env, allowed="the name of an environment variable that holds it",
-                hint=f"export {self.client_secret_env}=... before the servers start.", code="secret",
-            )  # fmt: skip
+                "The secret of the OAuth client is not set.",
+                field="introspection.client_secret_env",
+                got=self.client_secret_env,
+                allowed="the name of an environment variable that holds it",
+                hint=f"export {self.client_secret_env}=... before the servers start.",
+                code="secret",
+            )
         return IntrospectionEndpoint(self.url, self.client_id, secret)
 
 

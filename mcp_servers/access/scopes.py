@@ -91,10 +91,12 @@ class Caller:
         if scope is not None and self.allows(scope):
             return None
         return ScopeMissing(
-            f"This token does not allow {tool}.", field="scope", got=sorted(self.scopes),
+            f"This token does not allow {tool}.",
+            field="scope",
+            got=sorted(self.scopes),
             allowed=None if scope is None else str(scope),
             hint=f"Ask for a token with the scope {scope}." if scope else "",
-        )  # fmt: skip
+        )
 
     def allows(self, scope: str) -> bool:
         """Return whether the caller has a scope."""

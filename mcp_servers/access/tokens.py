@@ -104,10 +104,13 @@ def revoke_token(path: Path, name: str, *, now: datetime) -> tuple[TokenEntry, b
         place = next((index for index, entry in enumerate(entries) if entry.id == name), None)
         if place is None:
             raise McpServerError(
-                "No token has this id.", field="ID", got=name if len(name) <= 8 else None,
+                "No token has this id.",
+                field="ID",
+                got=name if len(name) <= 8 else None,
                 allowed=[entry.id for entry in entries],
-                hint="An id is the part of a token after alt_, never the token.", code="unknown_token",
-            )  # fmt: skip
+                hint="An id is the part of a token after alt_, never the token.",
+                code="unknown_token",
+            )
         if entries[place].revoked is not None:
             return entries[place], False
         entries[place] = TokenEntry.model_validate({**entries[place].model_dump(), "revoked": _format_second(now)})

@@ -72,11 +72,14 @@ EVALUATION_SCOPES = {
 def build_evaluation_server(served: ServedCaller) -> ToolServer:
     """Return the evaluation server of one run."""
     server = ToolServer(
-        "alphaloom-evaluation", entry=served.entry, scopes=EVALUATION_SCOPES, reading=Scope.EVAL_RUN,
+        "alphaloom-evaluation",
+        entry=served.entry,
+        scopes=EVALUATION_SCOPES,
+        reading=Scope.EVAL_RUN,
         instructions="Score factors on the search window as often as the budget allows; submit few of them to the "
         "gate. "
         "A verdict comes with reasons and without numbers. stress_factor and measure_decay begin jobs: ask get_job.",
-    )  # fmt: skip
+    )
     _add_scores(server, served)
     _add_forecasts(server, served)
     _add_jobs(server, served)
@@ -146,9 +149,12 @@ def _check_members(ids: list[str]) -> list[str]:
     if 2 <= len(ids) <= MAX_SET_MEMBERS:
         return ids
     raise BadArguments(
-        "A set has 2 to 10 members.", field="ids", got=len(ids), allowed=f"2 to {MAX_SET_MEMBERS} ids",
+        "A set has 2 to 10 members.",
+        field="ids",
+        got=len(ids),
+        allowed=f"2 to {MAX_SET_MEMBERS} ids",
         hint="Leave as_set away to submit factors one by one.",
-    )  # fmt: skip
+    )
 
 
 def _add_forecasts(server: ToolServer, served: ServedCaller) -> None:
@@ -199,9 +205,12 @@ def _add_jobs(server: ToolServer, served: ServedCaller) -> None:
         row = served.evaluator.scores.get(name)
         if row is None:
             raise McpServerError(
-                "This run scored no factor with this id.", field="id", got=name,
-                hint="score_factor first; its answer carries the id.", code="unknown_factor",
-            )  # fmt: skip
+                "This run scored no factor with this id.",
+                field="id",
+                got=name,
+                hint="score_factor first; its answer carries the id.",
+                code="unknown_factor",
+            )
         return served.evaluator.read(row.text)
 
     @server.tool(annotations=READ_HINTS)

@@ -42,13 +42,18 @@ MAX_COMPLETIONS = 100
 FACTORS_SCOPES = {
     **dict.fromkeys(
         (
-            "check_factor", "explain_factor", "translate_factor", "find_similar", "search_library", "get_factor",
+            "check_factor",
+            "explain_factor",
+            "translate_factor",
+            "find_similar",
+            "search_library",
+            "get_factor",
             "recall_attempts",
         ),
         Scope.FACTOR_READ,
     ),
     "register_factor": Scope.FACTOR_WRITE,
-}  # fmt: skip
+}
 """The scope that each tool requires."""
 
 
@@ -56,10 +61,13 @@ def build_factors_server(served: ServedCaller) -> ToolServer:
     """Return the factors server of one panel."""
     holdings = KnownFactors(served)
     server = ToolServer(
-        "alphaloom-factors", entry=served.entry, scopes=FACTORS_SCOPES, reading=Scope.FACTOR_READ,
+        "alphaloom-factors",
+        entry=served.entry,
+        scopes=FACTORS_SCOPES,
+        reading=Scope.FACTOR_READ,
         instructions="Check, explain, translate and compare formulas; keep drafts; recall what was tried. "
         "alphaloom://operators lists the language. A formula that check_factor refuses comes back with what to change.",
-    )  # fmt: skip
+    )
     _add_language(server, served)
     _add_known(server, served, holdings)
     _add_own(server, served, holdings)

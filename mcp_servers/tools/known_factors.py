@@ -63,10 +63,13 @@ class KnownFactors:
         if draft := next((draft for draft in self.drafts.all() if draft["id"] == name), None):
             return {**_describe_draft(draft), **self._explain_text(draft["text"])}
         raise McpServerError(
-            "You know of no factor with this id.", field="id", got=name, allowed=self.ids()[:20],
+            "You know of no factor with this id.",
+            field="id",
+            got=name,
+            allowed=self.ids()[:20],
             hint="search_library lists the library and your drafts; score_factor answers with an id.",
             code="unknown_factor",
-        )  # fmt: skip
+        )
 
     def ids(self) -> Sequence[str]:
         """Return all ids that `get` accepts, those of this run first."""
@@ -79,9 +82,13 @@ class KnownFactors:
 
 def _describe_library_row(row: LibraryRow) -> dict[str, Any]:
     return {
-        "id": row.factor_id, "where": "library", "text": row.canonical, "origin": row.origin,
-        "hypothesis": row.hypothesis, "rank_ic": row.sheet.get("rank_ic"),
-    }  # fmt: skip
+        "id": row.factor_id,
+        "where": "library",
+        "text": row.canonical,
+        "origin": row.origin,
+        "hypothesis": row.hypothesis,
+        "rank_ic": row.sheet.get("rank_ic"),
+    }
 
 
 def _describe_draft(draft: Mapping[str, Any]) -> dict[str, Any]:

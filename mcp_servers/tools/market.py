@@ -73,11 +73,14 @@ def build_market_server(served: ServedCaller) -> ToolServer:
     """Return the market server of one panel; it never shows data after the search window."""
     visible = VisiblePanel(served)
     server = ToolServer(
-        "alphaloom-market", entry=served.entry, scopes=MARKET_SCOPES, reading=Scope.DATA_READ,
+        "alphaloom-market",
+        entry=served.entry,
+        scopes=MARKET_SCOPES,
+        reading=Scope.DATA_READ,
         instructions="Fields, names, days and values of the search window; nothing later can be had. Begin with "
         "search_fields. "
         "get_history hands over a whole field as Parquet; do not ask for what score_factor can compute.",
-    )  # fmt: skip
+    )
 
     @server.tool(annotations=READ_HINTS)
     @json_tool
@@ -205,10 +208,12 @@ def _find_span(visible: VisiblePanel, first_day: date | None, last_day: date | N
     stop = len(dates) if last_day is None else int(np.searchsorted(dates, np.datetime64(last_day, "D"), side="right"))
     if first >= stop:
         raise BadArguments(
-            "No trading day of the search window lies in this span.", field="first_day" if first_day else "last_day",
-            got=str(first_day or last_day), allowed=f"{dates[0]} to {dates[-1]}",
+            "No trading day of the search window lies in this span.",
+            field="first_day" if first_day else "last_day",
+            got=str(first_day or last_day),
+            allowed=f"{dates[0]} to {dates[-1]}",
             hint="Leave both away for the whole search window.",
-        )  # fmt: skip
+        )
     return first, stop
 
 
@@ -322,10 +327,12 @@ class VisiblePanel:
         places = dict(zip(self.symbols, self.names, strict=True))
         if strange := [symbol for symbol in symbols if symbol not in places]:
             raise BadArguments(
-                "There is no such name in the search window.", field="symbols", got=strange[0][:80],
+                "There is no such name in the search window.",
+                field="symbols",
+                got=strange[0][:80],
                 allowed=self.symbols[:20],
                 hint="describe_universe counts the names; preview_panel and get_history list them.",
-            )  # fmt: skip
+            )
         return [places[symbol] for symbol in dict.fromkeys(symbols)]
 
     def values(

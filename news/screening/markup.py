@@ -69,7 +69,7 @@ _UNSEEN_TAGS = frozenset(
 _WRAPPERS = frozenset(
     ["article", "body", "content", "context", "data", "doc", "document", "feed", "item", "message", "news", "passage",
      "quote", "source", "story", "text", "wire", "post", "page", "email", "transcript", "filing"]
-)  # fmt: skip
+)  # fmt: skip  # a table
 """Elements that hold a whole text: closing one that was not opened pretends that the text ends there."""
 _THREE_WORDS = re.compile(r"\w\W+\w+\W+\w")
 _CODE_TAGS = frozenset(("script", "style"))

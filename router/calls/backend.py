@@ -273,11 +273,16 @@ def _read_answer(response: Any, task: Task, messages: Sequence[dict[str, str]], 
     usage = read_usage(getattr(response, "usage", None), sent, content + thoughts, worst)
     answers = [
         ModelAnswer(
-            text, str(choices[0].finish_reason or ""), usage.tokens_in, usage.tokens_out, worst.model, usage.cached,
+            text,
+            str(choices[0].finish_reason or ""),
+            usage.tokens_in,
+            usage.tokens_out,
+            worst.model,
+            usage.cached,
             usage.written,
         )
         for text in (content, thoughts)
-    ]  # fmt: skip
+    ]
     return (
         answers[1] if fits_schema(answers[1], task.schema) and not fits_schema(answers[0], task.schema) else answers[0]
     )

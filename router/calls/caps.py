@@ -181,17 +181,21 @@ class RunAccount:
         whose, name, larger = {
             "run": ("the model budget", f"budget.{kind}", "model budget (calls, tokens, usd)"),
             "day": (
-                f"the model budget of all runs on {reached.day} (UTC)", "budget.day_usd",
+                f"the model budget of all runs on {reached.day} (UTC)",
+                "budget.day_usd",
                 "budget.day_usd, or tomorrow,",
             ),
             "tenant": (
-                f"the model budget of the tenant {tenant}", f"budget.tenants.{tenant}.usd", "budget of the tenant",
+                f"the model budget of the tenant {tenant}",
+                f"budget.tenants.{tenant}.usd",
+                "budget of the tenant",
             ),
             "tenant_day": (
-                f"the model budget of the tenant {tenant} on {reached.day} (UTC)", f"budget.tenants.{tenant}.day_usd",
+                f"the model budget of the tenant {tenant} on {reached.day} (UTC)",
+                f"budget.tenants.{tenant}.day_usd",
                 "budget of the tenant, or tomorrow,",
             ),
-        }[cap.of]  # fmt: skip
+        }[cap.of]
         reserved = f" and {reached.held:,.6g} held by calls under way ({reached.holds})" if reached.held else ""
         return BudgetEnded(
             f"{whose} is spent: {reached.spent:,.6g} of {cap.limit:,.6g} {kind}{reserved}, "

@@ -161,13 +161,19 @@ def _parse_chat(body: bytes) -> dict[str, Any]:
     content, thoughts = read_message_texts(message)
     finish = choice.get("finish_reason")
     return {
-        "id": "", "object": "chat.completion", "created": 0, "model": str(answer.get("model") or ""),
-        "choices": [{
-            "index": 0, "finish_reason": finish if isinstance(finish, str) else "stop",
-            "message": {"role": "assistant", "content": content, "reasoning_content": thoughts or None},
-        }],
+        "id": "",
+        "object": "chat.completion",
+        "created": 0,
+        "model": str(answer.get("model") or ""),
+        "choices": [
+            {
+                "index": 0,
+                "finish_reason": finish if isinstance(finish, str) else "stop",
+                "message": {"role": "assistant", "content": content, "reasoning_content": thoughts or None},
+            }
+        ],
         "usage": _read_usage(answer.get("usage")),
-    }  # fmt: skip
+    }
 
 
 def read_message_texts(message: Mapping[str, Any]) -> tuple[str, str]:

@@ -224,8 +224,9 @@ def _list_members(part: Json) -> Json:
     if "properties" not in part or part.get("additionalProperties"):
         raise RouterError(
             f"{part.get('title', 'an object')} may hold any key, so no grammar can be written for it",
-            field="schema", hint="Give the reply a record with named members; a mapping can be a list of pairs.",
-        )  # fmt: skip
+            field="schema",
+            hint="Give the reply a record with named members; a mapping can be a list of pairs.",
+        )
     members: Json = part["properties"]
     return members
 
@@ -364,8 +365,10 @@ class Numerals:
         raise RouterError(
             f"no number of at most {MAX_NUMBER_DIGITS} digits, {MAX_NUMBER_PLACES} after the point, lies within "
             f"{bounds}",
-            field="schema", got=bounds, hint="Bound the number otherwise.",
-        )  # fmt: skip
+            field="schema",
+            got=bounds,
+            hint="Bound the number otherwise.",
+        )
 
     @property
     def longest(self) -> int:
@@ -404,8 +407,9 @@ def _find_bound(part: Mapping[str, Any], side: str, places: int) -> int | None:
 
 
 _SIDES: dict[str, tuple[int, Callable[[Fraction], int], Callable[[list[int]], int]]] = {
-    "minimum": (1, math.ceil, max), "maximum": (-1, math.floor, min),
-}  # fmt: skip
+    "minimum": (1, math.ceil, max),
+    "maximum": (-1, math.floor, min),
+}
 """By side: the direction inwards, the rounding inwards, and the choice of the stricter of two bounds."""
 
 

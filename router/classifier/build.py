@@ -83,11 +83,16 @@ def build_classifier(path: Path = SHIPPED) -> None:
     """Write the classifier, and print its accuracy on voices left out of the training."""
     examples = read_examples()
     for fold in judge_left_out_voices(examples):
-        print(f"{fold.voice}: intent {fold.intent:.3f}, difficulty {fold.difficulty:.3f} (balanced), "
-              f"{fold.prompts} prompts", flush=True)  # fmt: skip
+        print(
+            f"{fold.voice}: intent {fold.intent:.3f}, difficulty {fold.difficulty:.3f} (balanced), "
+            f"{fold.prompts} prompts",
+            flush=True,
+        )
     path.write_bytes(encode_table(train_table(examples)))
-    print(f"{path.name}: {path.stat().st_size:,} bytes from {len(examples):,} prompts of "
-          f"{len({example.template for example in examples}):,} templates")  # fmt: skip
+    print(
+        f"{path.name}: {path.stat().st_size:,} bytes from {len(examples):,} prompts of "
+        f"{len({example.template for example in examples}):,} templates"
+    )
 
 
 def _measure_accuracy(classifier: Classifier, examples: Sequence[Example]) -> tuple[float, float]:

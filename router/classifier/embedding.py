@@ -267,11 +267,14 @@ class Encoder:
 
     def _build_refusal(self, message: str) -> RouterError:
         return RouterError(
-            message, code="bad_classifier", field="routing.embedding", got=str(self._folder),
+            message,
+            code="bad_classifier",
+            field="routing.embedding",
+            got=str(self._folder),
             allowed="a folder with model.onnx (or onnx/model.onnx) and tokenizer.json, as sentence-transformers "
             "exports them",
             hint="Name such a folder, or leave routing.embedding out: the classifier that ships needs none.",
-        )  # fmt: skip
+        )
 
 
 def _load_libraries() -> tuple[Any, Any]:
@@ -280,9 +283,11 @@ def _load_libraries() -> tuple[Any, Any]:
         import tokenizers
     except ImportError as error:
         raise RouterError(
-            f"an embedding of your own needs {error.name}, which is not installed", code="bad_classifier",
-            field="routing.embedding", hint=f"{install_hint('embedding')}, or leave routing.embedding out.",
-        ) from None  # fmt: skip
+            f"an embedding of your own needs {error.name}, which is not installed",
+            code="bad_classifier",
+            field="routing.embedding",
+            hint=f"{install_hint('embedding')}, or leave routing.embedding out.",
+        ) from None
     return onnxruntime, tokenizers
 
 

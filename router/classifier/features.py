@@ -48,17 +48,19 @@ _FRAME_BEGINNINGS = (
     r"(?:begin|start) (?:request|task|prompt|input)\s*",
     r"#+\s*[\w ]{1,30}\n+",
     r"</?[a-z_]{1,20}>|\[/?inst\]|\|[a-z]{1,12}\||```[a-z]*|-{3,}|>{2,}|[\"'{\[]+(?=\w)",
-)  # fmt: skip
+)  # fmt: skip  # a table
 _FRAME_ENDINGS = (
-    (r"[\s,.;(-]*\b(?:many thanks|thanks?|thank you|thx|ty|ta|cheers|merci|danke|much appreciated|"
-    r"appreciate (?:it|the help)|(?:best|kind|warm)(?: regards)?|regards|pls|please|asap|no rush|take your time|"
-    r"let me know|i owe you(?: one)?)\b[^.?\n]{0,40}[\s.!):;\n]*(?:[A-Z]\.?)?"),
+    (
+        r"[\s,.;(-]*\b(?:many thanks|thanks?|thank you|thx|ty|ta|cheers|merci|danke|much appreciated|"
+        r"appreciate (?:it|the help)|(?:best|kind|warm)(?: regards)?|regards|pls|please|asap|no rush|take your time|"
+        r"let me know|i owe you(?: one)?)\b[^.?\n]{0,40}[\s.!):;\n]*(?:[A-Z]\.?)?"
+    ),
     r"\s*:\)|\s*\.{3,}",
     rf"\s*(?:#+\s*)?\b(?:{_ROLE})\W{{0,3}}(?::|$)\W*(?:none|json|free text)?",
     r"\s*\b(?:end) (?:request|task|prompt|input)",
     r"\s*(?:</?[a-z_]{1,20}>|\[/?inst\]|\|[a-z]{1,12}\||```|-{3,}|#+\s*[\w ]{1,30}|[\"'}\]]{2,})",
     r"\s*(?:return|answer|reply)(?: only)?(?: with| in)? (?:the final answer|json|english)[^.\n]{0,20}\.?",
-)  # fmt: skip
+)
 _FRAME_BEGINNING = re.compile(rf"(?:{'|'.join(_FRAME_BEGINNINGS)})\s*", re.IGNORECASE)
 _FRAME_ENDING = re.compile(rf"(?:{'|'.join(_FRAME_ENDINGS)})\s*$", re.IGNORECASE)
 _TAIL_CHARS = 120

@@ -110,16 +110,21 @@ class WeightTable:
                 )
         except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
             raise RouterError(
-                f"the classifier cannot be read: {error}", code="bad_classifier", field="classifier", got=str(path),
+                f"the classifier cannot be read: {error}",
+                code="bad_classifier",
+                field="classifier",
+                got=str(path),
                 hint="python -m alphaloom.router.classifier.build writes it again.",
-            ) from None  # fmt: skip
+            ) from None
         if table.steps.shape != (FEATURE_BUCKETS, len(INTENTS) + 1):
             raise RouterError(
-                "the classifier is of another version", code="bad_classifier", field="classifier",
+                "the classifier is of another version",
+                code="bad_classifier",
+                field="classifier",
                 got=table.steps.shape,
                 allowed=(FEATURE_BUCKETS, len(INTENTS) + 1),
                 hint="python -m alphaloom.router.classifier.build writes it again.",
-            )  # fmt: skip
+            )
         return table
 
     @classmethod

@@ -130,9 +130,13 @@ class Neighbours:
     def arrays(self) -> dict[str, NDArray[np.generic]]:
         """Return the arrays to save, by name."""
         return {
-            "near_intents": self.intents, "near_hard": self.hard, "near_words": self.words.counts,
-            "near_words_in": self.words.owners, "near_runs": self.runs.counts, "near_runs_in": self.runs.owners,
-        }  # fmt: skip
+            "near_intents": self.intents,
+            "near_hard": self.hard,
+            "near_words": self.words.counts,
+            "near_words_in": self.words.owners,
+            "near_runs": self.runs.counts,
+            "near_runs_in": self.runs.owners,
+        }
 
 
 def _build_index(marks: Sequence[NDArray[np.int64]]) -> _Index:

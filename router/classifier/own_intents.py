@@ -114,15 +114,23 @@ class OwnClassifier(Classifier):
     """
 
     def __init__(
-        self, base: Classifier, own: Mapping[str, Sequence[str]], cache: Path | None = None,
+        self,
+        base: Classifier,
+        own: Mapping[str, Sequence[str]],
+        cache: Path | None = None,
         ours: Sequence[Example] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         examples = take_one_per_template(read_examples()) if ours is None else ours
-        source = repr([
-            CACHE_FORMAT, OWN_INTENT_PENALTY, MAX_TAKEN_SHARE, base.name,
-            sorted((name, sorted(texts)) for name, texts in own.items()),
-            [(example.prompt, example.intent) for example in examples],
-        ])  # fmt: skip
+        source = repr(
+            [
+                CACHE_FORMAT,
+                OWN_INTENT_PENALTY,
+                MAX_TAKEN_SHARE,
+                base.name,
+                sorted((name, sorted(texts)) for name, texts in own.items()),
+                [(example.prompt, example.intent) for example in examples],
+            ]
+        )
         source_digest = hashlib.sha256(source.encode(errors="surrogatepass")).hexdigest()
         path = (cache or _cache()) / f"{source_digest}.npz"
         self.taught = _load_or_teach(path, own, base.vectors, examples)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 INTENTS = (
     "factor_idea", "code", "backtest_read", "debug", "data_lookup", "sentiment", "summary", "portfolio_risk",
     "macro_regime", "critique",
-)  # fmt: skip
+)  # fmt: skip  # a table
 """The built-in intents in the order of the weights' columns; `training/README.md` defines them."""
 
 

@@ -21,13 +21,13 @@ _OPENERS = (
     "Hey there! Hope the week is going fine. ",
     "I have a question. ", "When you have a minute: ", "yo ", "Morning. Coffee is in, so here goes: ", "If I may: ",
     "Before the meeting, please: ", "Could you please do this for me? ", "Asking for a colleague: ", "Hallo zusammen, ",
-)  # fmt: skip
+)  # fmt: skip  # a table
 _CLOSERS = (
     " Thanks!", " thx", " Much appreciated.", " No rush.", " Cheers, Anna", " (asap pls)", " Let me know.", " :)",
     " Best regards", " ...", " ty", " Thanks a lot in advance, and have a good weekend.", "\n\nKind regards\nM.",
     " pls",
     " Appreciate the help as always.", " Merci", " I owe you one.", " Take your time.", " Need it before noon.", " Ta.",
-)  # fmt: skip
+)  # fmt: skip  # a table
 _FRAMES = (
     "You are a helpful assistant of a research desk.\n\n{}", "### Task\n{}\n### Answer", "User: {}\nAssistant:",
     "<task>{}</task>", "Answer in JSON.\n{}", "[INST] {} [/INST]", '{{"prompt": "{}"}}', "Q: {}\nA:",
@@ -37,7 +37,7 @@ _FRAMES = (
     "# Instruction\n\n{}\n\n# Response\n", '{{"role": "user", "content": "{}"}}', "Reply in English only.\n{}",
     "Think before you answer.\n\n{}\n\nReturn only the final answer.", "ticket 4711\nfrom: desk\nbody: {}",
     "|user| {} |end|", "Do not make things up. {}", "Here is a message from a user; handle it.\n>>> {}",
-)  # fmt: skip
+)  # fmt: skip  # a table
 SLIP_SHARE = 0.06
 """Share of a text's longer words that get a wrong, missing, doubled or swapped letter."""
 MIN_LETTERS_TO_SLIP = 4
@@ -78,10 +78,12 @@ def _read(path: Path) -> Iterator[Example]:
                 yield Example(prompt, intent, hard, f"{path.stem}/{number}", path.stem)
         except (KeyError, ValueError, TypeError, AttributeError) as error:
             raise RouterError(
-                f"line {number} of {path.name} is no template: {error}", code="bad_classifier", field="training",
+                f"line {number} of {path.name} is no template: {error}",
+                code="bad_classifier",
+                field="training",
                 got=line[:100],
                 allowed='{"intent": ..., "difficulty": "low" or "high", "template": ..., "slots": {...}}',
-            ) from None  # fmt: skip
+            ) from None
 
 
 def _fill_template(template: str, slots: Mapping[str, Sequence[str]]) -> Iterator[str]:

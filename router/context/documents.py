@@ -71,9 +71,13 @@ def read_documents(
             continue
         reason = "" if entry.released else why
         document = CampaignDocument(
-            id=compute_digest(text), name=screen(name)[0][:MAX_DOCUMENT_NAME_CHARS],
-            sensitivity=entry.sensitivity or label, known=entry.known, released=bool(entry.released), held=reason,
-        )  # fmt: skip
+            id=compute_digest(text),
+            name=screen(name)[0][:MAX_DOCUMENT_NAME_CHARS],
+            sensitivity=entry.sensitivity or label,
+            known=entry.known,
+            released=bool(entry.released),
+            held=reason,
+        )
         documents[document.id] = _merge_given(documents.get(document.id, document), document)
         texts[document.id] = text
     if mistakes:
@@ -147,15 +151,17 @@ def _permit(settings: ContextSettings, documents: Iterable[CampaignDocument]) ->
         raise Confidential(
             "a confidential document may not be kept in a store that is not on machines of yours",
             field="context.store",
-            got=names[:MAX_DOCUMENTS_SHOWN], allowed="the file of the workspace, or a store with store_place: local",
-        )  # fmt: skip
+            got=names[:MAX_DOCUMENTS_SHOWN],
+            allowed="the file of the workspace, or a store with store_place: local",
+        )
 
 
 def _build_refusal(mistakes: Sequence[str]) -> ContextError:
     rest = f"; and {len(mistakes) - MAX_DOCUMENTS_SHOWN} more" if len(mistakes) > MAX_DOCUMENTS_SHOWN else ""
     return ContextError(
-        f"These documents cannot be used: {'; '.join(mistakes[:MAX_DOCUMENTS_SHOWN])}{rest}.", code="document_unusable",
+        f"These documents cannot be used: {'; '.join(mistakes[:MAX_DOCUMENTS_SHOWN])}{rest}.",
+        code="document_unusable",
         field="context.documents",
         got=[mistake.partition(" ")[0] for mistake in mistakes[:MAX_DOCUMENTS_SHOWN]],
         allowed="UTF-8 text in .txt and .md files, and folders of them",
-    )  # fmt: skip
+    )

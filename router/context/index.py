@@ -31,9 +31,14 @@ class Cutting:
     def key(self, document: str, embedder: Embedder) -> str:
         """Return the key of a document's index: the hash of everything that the index depends on."""
         parts: JSON = [
-            INDEX_FORMAT, document, self.most_tokens, self.overlap, self.tokenizer.name, embedder.name,
+            INDEX_FORMAT,
+            document,
+            self.most_tokens,
+            self.overlap,
+            self.tokenizer.name,
+            embedder.name,
             embedder.dimension,
-        ]  # fmt: skip
+        ]
         return f"index:{compute_digest(parts)}"
 
 

@@ -217,9 +217,10 @@ def redact_address(url: str) -> str:
 
 def _build_address_error() -> ContextError:
     return ContextError(
-        "the address of the context cache cannot be read", field="context",
+        "the address of the context cache cannot be read",
+        field="context",
         allowed="redis://HOST:PORT/DATABASE, rediss:// or unix://PATH; signs of a password percent-encoded",
-    )  # fmt: skip
+    )
 
 
 def _explain_error(name: str) -> tuple[str, str]:

@@ -95,10 +95,11 @@ def check_address(address: str) -> str:
     """
     if address and (redact_address(address) != address or "@" in address):
         raise ContextError(
-            "write no user, password or option into the address of the store", field="context.store",
+            "write no user, password or option into the address of the store",
+            field="context.store",
             allowed="redis://HOST:PORT/DATABASE, rediss:// or unix://PATH",
             hint="Name the environment variable that holds the password in context.store_password_env.",
-        )  # fmt: skip
+        )
     return address
 
 
@@ -128,8 +129,10 @@ def _build_address(settings: ContextSettings, environment: Mapping[str, str]) ->
         return settings.store
     if not environment.get(name):
         raise ContextError(
-            "the store's password is not there", field="context.store_password_env", got=name,
+            "the store's password is not there",
+            field="context.store_password_env",
+            got=name,
             hint=f"Set the environment variable {name}.",
-        )  # fmt: skip
+        )
     parts = urlsplit(settings.store)
     return parts._replace(netloc=f":{quote(environment[name], safe='')}@{parts.netloc}").geturl()

@@ -130,14 +130,20 @@ class Decider:
             reason = f"{reason}; no {tier} model may be asked, and {model} answers"
         likeliest = sorted(shares.items(), key=lambda item: (-item[1], item[0]))[:MAX_INTENTS_SHOWN]
         signals: dict[str, Any] = {
-            "role": question.role, "declared_intent": question.intent,
+            "role": question.role,
+            "declared_intent": question.intent,
             "intents": {name: round(share, 4) for name, share in likeliest},
-            "hard": hard, "tokens": size.sent, "reply_tokens": size.reply,
-            "schema_depth": question.schema_depth, "sensitivity": question.sensitivity,
+            "hard": hard,
+            "tokens": size.sent,
+            "reply_tokens": size.reply,
+            "schema_depth": question.schema_depth,
+            "sensitivity": question.sensitivity,
             "jurisdiction": question.jurisdiction,
-            "attested": sorted(question.attested), "latency_s": question.latency_s, "failures": dict(question.failures),
+            "attested": sorted(question.attested),
+            "latency_s": question.latency_s,
+            "failures": dict(question.failures),
             "classifier": self.classifier.name,
-        }  # fmt: skip
+        }
         if user_intents := {name: round(share, 4) for name, share in reading.intents.items() if name not in INTENTS}:
             signals["own_intents"] = user_intents
         others = [self._build_alternative(name, size, NEXT_MODEL_REASON) for name in order[1:]]
@@ -171,14 +177,15 @@ class Decider:
                 schema_depth=measure_depth(task.schema.model_json_schema()), sensitivity=task.sensitivity,
                 jurisdiction=task.jurisdiction, latency_s=task.latency_s, failures=failures or {}, attested=attested,
             )
-        )  # fmt: skip
+        )  # fmt: skip  # a table
         if decision.model is None:
             raise NoModel(
-                f"no configured model can hold this task ({task.role}, {task.intent})", field="models",
+                f"no configured model can hold this task ({task.role}, {task.intent})",
+                field="models",
                 got=f"{decision.signals['tokens'] + task.max_tokens:,} tokens",
                 allowed={name: settings.context_tokens for name, settings in self.config.models.items()},
                 hint="Name a model with a larger context, or mend its context_tokens.",
-            )  # fmt: skip
+            )
         after = tuple(
             alternative.model for alternative in decision.alternatives if alternative.reason == NEXT_MODEL_REASON
         )

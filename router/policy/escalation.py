@@ -108,9 +108,12 @@ class Experience:
         if self._ledger.events.get(self._run, OUTCOME, key) is not None:
             return
         body = {
-            "intent": decision.intent, "tier": decision.tier, "success": valid, "cost_usd": usd,
+            "intent": decision.intent,
+            "tier": decision.tier,
+            "success": valid,
+            "cost_usd": usd,
             "difficulty": decision.difficulty,
-        }  # fmt: skip
+        }
         self._ledger.events.record(self._run, OUTCOME, key, body)
         tier: Tier = decision.tier
         self._learner.record(TierOutcome(decision.intent, tier, valid, usd, decision.difficulty))

@@ -94,9 +94,13 @@ class OwnIntent(BaseModel):
         field = f"{FIELD}.{name}"
         if self.examples:
             raise RouterError(
-                f"{field} has examples and a file", code="bad_examples", field=field, got=str(self.file),
-                allowed="examples or file", hint="Put all of them into one of the two.",
-            )  # fmt: skip
+                f"{field} has examples and a file",
+                code="bad_examples",
+                field=field,
+                got=str(self.file),
+                allowed="examples or file",
+                hint="Put all of them into one of the two.",
+            )
         return self.model_copy(update={"examples": _read(f"{field}.file", folder / self.file), "file": None})
 
 
@@ -113,15 +117,22 @@ def check_intent_names(own: Mapping[str, OwnIntent]) -> None:
         if name in reserved or not name.isidentifier() or not name.islower():
             problem = "is an intent of ours" if name in reserved else "is no name of an intent"
             raise RouterError(
-                f"{FIELD}: {name!r} {problem}", code="bad_examples", field=FIELD, got=name,
+                f"{FIELD}: {name!r} {problem}",
+                code="bad_examples",
+                field=FIELD,
+                got=name,
                 allowed=f"small letters, digits and _, and none of {', '.join(sorted(reserved))}",
                 hint="Call it something else, such as options_surface.",
-            )  # fmt: skip
+            )
     if len(own) > MAX_OWN_INTENTS:
         raise RouterError(
-            f"{FIELD} has too many intents", code="bad_examples", field=FIELD, got=len(own),
-            allowed=f"at most {MAX_OWN_INTENTS}", hint="Join those that go to the same tier.",
-        )  # fmt: skip
+            f"{FIELD} has too many intents",
+            code="bad_examples",
+            field=FIELD,
+            got=len(own),
+            allowed=f"at most {MAX_OWN_INTENTS}",
+            hint="Join those that go to the same tier.",
+        )
 
 
 def collect_examples(own: Mapping[str, OwnIntent]) -> dict[str, tuple[str, ...]]:
@@ -141,9 +152,12 @@ def collect_examples(own: Mapping[str, OwnIntent]) -> dict[str, tuple[str, ...]]
             raise RouterError(
                 f"{field}: {len(texts)} {'is' if len(texts) == 1 else 'are'} too "
                 f"{'few' if len(texts) < MIN_EXAMPLES else 'many'}",
-                code="bad_examples", field=field, got=len(texts), allowed=f"{MIN_EXAMPLES} to {MAX_EXAMPLES} prompts",
+                code="bad_examples",
+                field=field,
+                got=len(texts),
+                allowed=f"{MIN_EXAMPLES} to {MAX_EXAMPLES} prompts",
                 hint="Take prompts as they are really asked, in different words.",
-            )  # fmt: skip
+            )
         _check_texts(field, name, texts, places)
     return examples
 
@@ -154,15 +168,23 @@ def _check_texts(field: str, name: str, texts: Sequence[str], places: dict[str, 
         spelled = " ".join(text.casefold().split())
         if not any(letter.isalnum() for letter in spelled):
             raise RouterError(
-                f"{field}: number {number} holds no word", code="bad_examples", field=field, got=text[:100],
-                allowed="a prompt", hint="Take it out.",
-            )  # fmt: skip
+                f"{field}: number {number} holds no word",
+                code="bad_examples",
+                field=field,
+                got=text[:100],
+                allowed="a prompt",
+                hint="Take it out.",
+            )
         place = f"number {number} of {name}"
         if earlier := places.get(spelled):
             raise RouterError(
-                f"{field}: number {number} is the same as {earlier}", code="bad_examples", field=field, got=text[:100],
-                allowed="each prompt once, case and spacing aside", hint="Take one of the two out.",
-            )  # fmt: skip
+                f"{field}: number {number} is the same as {earlier}",
+                code="bad_examples",
+                field=field,
+                got=text[:100],
+                allowed="each prompt once, case and spacing aside",
+                hint="Take one of the two out.",
+            )
         places[spelled] = place
 
 
@@ -172,9 +194,13 @@ def _read(field: str, path: Path) -> tuple[str, ...]:
     except (OSError, UnicodeDecodeError) as error:
         problem = getattr(error, "strerror", None) or "it is no UTF-8 text"
         raise RouterError(
-            f"{field}: cannot read {path}: {problem}", code="bad_examples", field=field, got=str(path),
-            allowed=f"a file of lines {EXAMPLE_LINE_FORM}", hint="A path starts from the folder of the settings file.",
-        ) from None  # fmt: skip
+            f"{field}: cannot read {path}: {problem}",
+            code="bad_examples",
+            field=field,
+            got=str(path),
+            allowed=f"a file of lines {EXAMPLE_LINE_FORM}",
+            hint="A path starts from the folder of the settings file.",
+        ) from None
     return tuple(_parse_line(field, path, number, line) for number, line in enumerate(lines, 1) if line.strip())
 
 
@@ -185,7 +211,11 @@ def _parse_line(field: str, path: Path, number: int, line: str) -> str:
             raise TypeError
     except (ValueError, TypeError, KeyError):
         raise RouterError(
-            f"{field}: line {number} of {path.name} holds no prompt", code="bad_examples", field=field, got=line[:100],
-            allowed=EXAMPLE_LINE_FORM, hint="Mend the line, or take it out.",
-        ) from None  # fmt: skip
+            f"{field}: line {number} of {path.name} holds no prompt",
+            code="bad_examples",
+            field=field,
+            got=line[:100],
+            allowed=EXAMPLE_LINE_FORM,
+            hint="Mend the line, or take it out.",
+        ) from None
     return prompt

@@ -15,7 +15,7 @@ from .launch import OPTIONS, InterpreterLaunch, find_interpreter, find_tool, rea
 _NAMESPACES = (
     "--unshare-all", "--unshare-user", "--disable-userns", "--cap-drop", "ALL", "--die-with-parent", "--new-session",
     "--clearenv", "--uid", "65534", "--gid", "65534", "--hostname", "none",
-)  # fmt: skip
+)  # fmt: skip  # a table
 _REFUSED_NAMES = (
     "accept accept4 acct add_key adjtimex bind bpf chmod chown chroot clock_adjtime clock_settime clone clone3 connect "
     "delete_module fanotify_init fanotify_mark fchmod fchmodat fchmodat2 fchown fchownat finit_module fork fsconfig "
@@ -66,7 +66,7 @@ class Bubblewrap:
             find_tool(self.tool, self.hint), *_NAMESPACES, *words, "--chdir", "/", "--remount-ro", "/",
             "--seccomp", str(filter_descriptor),
             python.program, "-S", *OPTIONS, read_program(),
-        )  # fmt: skip
+        )  # fmt: skip  # a table
 
 
 def build_filter() -> bytes:

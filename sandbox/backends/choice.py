@@ -48,9 +48,12 @@ def find_backend(name: str, *, command: str = "", image: str = "", platform: str
         raise BadInput("there is no such sandbox", field="backend", got=name, allowed=", ".join(BACKENDS[:-1]))
     if name in _LINUX and sys.platform != "linux":
         raise SandboxUnavailable(
-            f"{name} is made of parts of Linux, and this is {sys.platform}", field="backend", got=name,
-            allowed="container", hint="Install docker or podman and choose the backend container.",
-        )  # fmt: skip
+            f"{name} is made of parts of Linux, and this is {sys.platform}",
+            field="backend",
+            got=name,
+            allowed="container",
+            hint="Install docker or podman and choose the backend container.",
+        )
     if name == "native":
         from ..native.backend import Native
 
@@ -84,8 +87,9 @@ class Unsafe:
         """Warn that nothing isolates the code; no tool can be missing."""
         warnings.warn(
             f"{UNSAFE}: generated code runs with every right of this account; whatever it computes carries a stamp",
-            NoIsolation, stacklevel=2,
-        )  # fmt: skip
+            NoIsolation,
+            stacklevel=2,
+        )
 
     def launch(self) -> InterpreterLaunch:
         """Return how one interpreter is started."""

@@ -19,7 +19,7 @@ _CONTAINER_OPTIONS = (
     "--security-opt", "no-new-privileges", "--user", "65534:65534", "--ipc", "none", "--pids-limit", "16",
     "--ulimit", "nofile=64:64", "--ulimit", "nproc=1024:1024", "--ulimit", "core=0:0", "--log-driver", "none",
     "--hostname", "none", "--workdir", "/", "--entrypoint", "/usr/bin/env",
-)  # fmt: skip
+)  # fmt: skip  # a table
 _PATH_VARIABLE = "PATH=/usr/local/bin:/usr/bin:/bin"
 _COMMAND_TIMEOUT_S = 60.0
 
@@ -53,8 +53,11 @@ class Container:
         try:
             result = subprocess.run(
                 [*self._find_command(), "image", "inspect", "--format", "{{.Id}}", self.image],
-                stdin=subprocess.DEVNULL, capture_output=True, timeout=_COMMAND_TIMEOUT_S, check=False,
-            )  # fmt: skip
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_COMMAND_TIMEOUT_S,
+                check=False,
+            )
         except subprocess.TimeoutExpired:
             raise SandboxUnavailable(f"{self.tool} does not answer", field="container") from None
         if result.returncode:
@@ -81,6 +84,9 @@ class Container:
     def _remove(self, name: str) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             subprocess.run(
-                [*self._find_command(), "rm", "--force", name], stdin=subprocess.DEVNULL, capture_output=True,
-                timeout=_COMMAND_TIMEOUT_S, check=False,
-            )  # fmt: skip
+                [*self._find_command(), "rm", "--force", name],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_COMMAND_TIMEOUT_S,
+                check=False,
+            )

@@ -102,7 +102,7 @@ class _Guest:
             self._process = subprocess.Popen(
                 launch.command, env=launch.environment, cwd=os.sep, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                 bufsize=0, stderr=subprocess.PIPE, start_new_session=os.name == "posix", pass_fds=launch.descriptors,
-            )  # fmt: skip
+            )  # fmt: skip  # a table
         finally:
             for descriptor in launch.descriptors:
                 os.close(descriptor)
@@ -145,9 +145,12 @@ class _Guest:
     def _make_failure(self, limits: Limits) -> Outcome:
         if time.monotonic() >= self._deadline:
             error: SandboxError = TimedOut(
-                "the call took too long", field="wall_s", got=f"{limits.wall_s:g} s and more",
-                allowed=f"{limits.wall_s:g} s", hint="Vectorise loops over days or names.",
-            )  # fmt: skip
+                "the call took too long",
+                field="wall_s",
+                got=f"{limits.wall_s:g} s and more",
+                allowed=f"{limits.wall_s:g} s",
+                hint="Vectorise loops over days or names.",
+            )
         else:
             error = Crashed("the process ended and gave no answer", field="code", got="no answer")
         return Outcome(None, error, 0.0, 0.0, 0.0)
@@ -159,16 +162,20 @@ class _Guest:
             theirs = read_versions(self._read)
         except (OSError, ValueError, _Ended):
             raise SandboxUnavailable(
-                f"{self._wall.name} starts no interpreter: {self._read_complaint()}", field=self._wall.name,
+                f"{self._wall.name} starts no interpreter: {self._read_complaint()}",
+                field=self._wall.name,
                 hint=self._wall.hint,
-            ) from None  # fmt: skip
+            ) from None
         for name in _CHECKED_PACKAGES:
             here = importlib.metadata.version(name)
             if theirs.get(name) != here:
                 raise SandboxUnavailable(
-                    f"behind {self._wall.name} there is another {name}, and values would differ", field=name,
-                    got=str(theirs.get(name))[:40], allowed=here, hint=self._wall.hint,
-                )  # fmt: skip
+                    f"behind {self._wall.name} there is another {name}, and values would differ",
+                    field=name,
+                    got=str(theirs.get(name))[:40],
+                    allowed=here,
+                    hint=self._wall.hint,
+                )
 
     def _read_complaint(self) -> str:
         """Kill the process and return the last line of its error output."""
@@ -253,10 +260,16 @@ def pack_job(job: Job, limits: Limits) -> Iterator[bytes | memoryview]:
     """Yield a job, piece by piece; days after `job.rows` are never sent."""
     days, _ = job.shape
     frames = job.frames
-    yield _pack_json({
-        "code": job.code, "days": days, "symbols": list(frames.symbols), "fields": list(frames.names),
-        "memory_mb": limits.memory_mb, "wall_s": limits.wall_s,
-    })  # fmt: skip
+    yield _pack_json(
+        {
+            "code": job.code,
+            "days": days,
+            "symbols": list(frames.symbols),
+            "fields": list(frames.names),
+            "memory_mb": limits.memory_mb,
+            "wall_s": limits.wall_s,
+        }
+    )
     yield frames.dates[:days].astype("<i8").tobytes()
     for values in frames.fields.values():
         yield memoryview(np.ascontiguousarray(values[:days], dtype="<f8").tobytes())

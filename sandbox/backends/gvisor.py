@@ -45,8 +45,9 @@ class GVisor:
         (folder / "config.json").write_text(json.dumps(build_bundle()), encoding="utf-8")
         return InterpreterLaunch(
             (*self.build_command(folder), "run", "--bundle", str(folder), folder.name),
-            find_interpreter().paths, end=lambda: self._remove(folder),
-        )  # fmt: skip
+            find_interpreter().paths,
+            end=lambda: self._remove(folder),
+        )
 
     def build_command(self, folder: Path) -> tuple[str, ...]:
         """Return the command and its options, before the verb."""
@@ -58,9 +59,12 @@ class GVisor:
     def _remove(self, folder: Path) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             subprocess.run(
-                [*self.build_command(folder), "delete", "--force", folder.name], stdin=subprocess.DEVNULL,
-                capture_output=True, timeout=_REMOVE_TIMEOUT_S, check=False,
-            )  # fmt: skip
+                [*self.build_command(folder), "delete", "--force", folder.name],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_REMOVE_TIMEOUT_S,
+                check=False,
+            )
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -75,17 +79,21 @@ def build_bundle() -> dict[str, Any]:
     return {
         "ociVersion": "1.0.2",
         "process": {
-            "user": {"uid": 65534, "gid": 65534}, "cwd": "/",
+            "user": {"uid": 65534, "gid": 65534},
+            "cwd": "/",
             "env": [f"{name}={value}" for name, value in ENVIRONMENT.items()],
             "args": [python.program, "-S", *OPTIONS, read_program()],
-            "capabilities": nothing, "noNewPrivileges": True,
+            "capabilities": nothing,
+            "noNewPrivileges": True,
         },
         "root": {"path": "rootfs", "readonly": True},
         "hostname": "none",
         "mounts": [
-            *({"destination": there, "source": here, "type": "bind", "options": ["ro", "rbind", "nosuid", "nodev"]}
-              for there, here in sorted(sources.items())),
+            *(
+                {"destination": there, "source": here, "type": "bind", "options": ["ro", "rbind", "nosuid", "nodev"]}
+                for there, here in sorted(sources.items())
+            ),
             {"destination": "/tmp", "source": "none", "type": "tmpfs", "options": ["ro"]},
         ],
         "linux": {"namespaces": [{"type": kind} for kind in ("pid", "network", "ipc", "uts", "mount")]},
-    }  # fmt: skip
+    }

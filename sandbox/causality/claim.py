@@ -103,9 +103,11 @@ def is_changed(meter: CountingRunner, claim: CausalClaim, suspect: Suspect) -> b
 def _make_not_deterministic(frames: Frames, cell: Cell) -> NotDeterministic:
     day, symbol = find_day(frames, cell.day), frames.symbols[cell.name]
     return NotDeterministic(
-        f"two calls on the same panel gave {symbol} another value on {day}", day=day, symbol=symbol,
+        f"two calls on the same panel gave {symbol} another value on {day}",
+        day=day,
+        symbol=symbol,
         hint="Give every random generator a fixed seed, and read no clock, no address and no order of a set.",
-    )  # fmt: skip
+    )
 
 
 def explain_change(meter: CountingRunner, claim: CausalClaim, suspect: Suspect) -> NotCausal | NotDeterministic:
@@ -131,9 +133,12 @@ def explain_change(meter: CountingRunner, claim: CausalClaim, suspect: Suspect) 
     return NotCausal(
         f"the value of {symbol} on {day} changed when later days {suspect.how}: {reads}, "
         f"{ahead} {'day' if ahead == 1 else 'days'} later",
-        day=day, symbol=symbol, read=later, seed=suspect.seed,
+        day=day,
+        symbol=symbol,
+        read=later,
+        seed=suspect.seed,
         hint=WHOLE_PANEL_HINT if ahead > FAR_DAYS else NEAR_DAYS_HINT,
-    )  # fmt: skip
+    )
 
 
 FAR_DAYS = 10

@@ -182,8 +182,9 @@ class _Screen:
             raise Crashed(
                 f"the code raises an error when the days after {find_day(self._claim.frames, day)} {how}: "
                 f"{outcome.error.message}",
-                field="factor", hint="A factor is computed anew on every day: return missing values where it has none.",
-            )  # fmt: skip
+                field="factor",
+                hint="A factor is computed anew on every day: return missing values where it has none.",
+            )
 
 
 def _build_proof(
@@ -233,9 +234,11 @@ def _find_start_up(meter: CountingRunner, claim: CausalClaim, crashed: int) -> t
     if high > claim.days // 2:
         raise Crashed(
             f"the code raises an error on panels that end before {find_day(claim.frames, high)}: {error}",
-            field="factor", got=f"{high} days of start-up", allowed=f"{claim.days // 2} days or fewer",
+            field="factor",
+            got=f"{high} days of start-up",
+            allowed=f"{claim.days // 2} days or fewer",
             hint="Return missing values where there are too few rows; a factor is computed anew on every day.",
-        )  # fmt: skip
+        )
     return high, error
 
 

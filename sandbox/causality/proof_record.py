@@ -168,9 +168,11 @@ class Cost:
     def record(self) -> dict[str, Any]:
         """Return the cost as plain JSON."""
         return {
-            "calls": self.calls, "cpu_s": round(self.cpu_s, 3), "wall_ms": round(self.wall_ms, 1),
+            "calls": self.calls,
+            "cpu_s": round(self.cpu_s, 3),
+            "wall_ms": round(self.wall_ms, 1),
             "peak_mb": round(self.peak_mb, 1),
-        }  # fmt: skip
+        }
 
 
 class CountingRunner:

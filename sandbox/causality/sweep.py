@@ -134,8 +134,9 @@ class _Sweep:
             raise Crashed(
                 f"the code raises an error on the panel that ends on {find_day(self._claim.frames, day)}: "
                 f"{error.message}",
-                field="factor", hint="A factor is computed anew on every day: return missing values where it has none.",
-            )  # fmt: skip
+                field="factor",
+                hint="A factor is computed anew on every day: return missing values where it has none.",
+            )
         self.start_up, self.start_up_error = day + 1, error.message
         return np.full(self._claim.values.shape[1], np.nan)
 

@@ -29,9 +29,13 @@ def build_command(module: str, function: str, arguments: str = "", libraries: tu
     Empty modules replace the packages, so that only the modules that the function needs are imported.
     """
     code = _START_CODE.format(
-        home=str(_ROOM.parent), room=str(_ROOM), libraries=list(libraries), module=module, function=function,
+        home=str(_ROOM.parent),
+        room=str(_ROOM),
+        libraries=list(libraries),
+        module=module,
+        function=function,
         arguments=arguments,
-    )  # fmt: skip
+    )
     return [sys.executable, "-s", "-S", "-P", "-B", "-X", "utf8", "-c", code]
 
 

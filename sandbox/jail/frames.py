@@ -56,18 +56,23 @@ class Frames:
             raise BadInput("the days must rise, each once", field="dates", hint="Sort them and drop what repeats.")
         if len(self.dates) and not _FIRST_DAY <= self.dates[0] <= self.dates[-1] <= _LAST_DAY:
             raise BadInput(
-                "the days lie beyond those that pandas can count", field="dates",
-                got=f"{self.dates[0]} to {self.dates[-1]}", allowed=f"{_FIRST_DAY} to {_LAST_DAY}",
+                "the days lie beyond those that pandas can count",
+                field="dates",
+                got=f"{self.dates[0]} to {self.dates[-1]}",
+                allowed=f"{_FIRST_DAY} to {_LAST_DAY}",
                 hint="Drop the others.",
-            )  # fmt: skip
+            )
         if len(set(self.symbols)) != len(self.symbols):
             raise BadInput("a name stands twice", field="symbols", hint="Give each name one column.")
         for name, values in self.fields.items():
             if values.shape != self.shape:
                 raise BadInput(
-                    f"{name} has another shape than the axes", field=name, got=str(values.shape),
-                    allowed=str(self.shape), hint="Give one row a day and one column a name.",
-                )  # fmt: skip
+                    f"{name} has another shape than the axes",
+                    field=name,
+                    got=str(values.shape),
+                    allowed=str(self.shape),
+                    hint="Give one row a day and one column a name.",
+                )
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -99,28 +104,44 @@ def _convert_days(given: object) -> NDArray[np.datetime64]:
         return np.array(given, dtype="datetime64[D]")
     except (TypeError, ValueError, OverflowError):
         raise BadInput(
-            "the days are not dates", field="dates", got=type(given).__name__, allowed="an array of datetime64[D]",
+            "the days are not dates",
+            field="dates",
+            got=type(given).__name__,
+            allowed="an array of datetime64[D]",
             hint="Give one date a row.",
-        ) from None  # fmt: skip
+        ) from None
 
 
 def _convert_symbols(given: object) -> tuple[str, ...]:
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise BadInput(
-            "the names are not a sequence", field="symbols", got=type(given).__name__, allowed="a tuple of str",
+            "the names are not a sequence",
+            field="symbols",
+            got=type(given).__name__,
+            allowed="a tuple of str",
             hint="Give one name a column.",
-        )  # fmt: skip
+        )
     return tuple(str(name) for name in given)
 
 
 def _convert_fields(given: object) -> dict[str, NDArray[np.float64]]:
     if not isinstance(given, Mapping):
-        raise BadInput("the fields have no names", field="fields", got=type(given).__name__,
-                           allowed="a mapping of str to arrays", hint="Give at least close.")  # fmt: skip
+        raise BadInput(
+            "the fields have no names",
+            field="fields",
+            got=type(given).__name__,
+            allowed="a mapping of str to arrays",
+            hint="Give at least close.",
+        )
     for name in given:
         if not isinstance(name, str):
-            raise BadInput("a field's name is not text", field="fields", got=repr(name), allowed="str",
-                               hint="Name each field, e.g. close.")  # fmt: skip
+            raise BadInput(
+                "a field's name is not text",
+                field="fields",
+                got=repr(name),
+                allowed="str",
+                hint="Name each field, e.g. close.",
+            )
     return {str(name): _freeze_values(name, given[name]) for name in sorted(given)}
 
 
@@ -132,9 +153,12 @@ def _freeze_values(name: str, given: object) -> NDArray[np.float64]:
         values = np.asarray(None)
     if values.dtype.kind not in _NUMERIC:
         raise BadInput(
-            f"{name} does not hold numbers", field=name, got=str(values.dtype), allowed="real numbers, as float64",
+            f"{name} does not hold numbers",
+            field=name,
+            got=str(values.dtype),
+            allowed="real numbers, as float64",
             hint="Turn it into floats first, with NaN where there is no value.",
-        )  # fmt: skip
+        )
     kept = np.ascontiguousarray(values, dtype=np.float64)
     if np.may_share_memory(kept, values) and not _is_read_only(kept):
         kept = kept.copy()

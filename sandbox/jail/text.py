@@ -29,8 +29,13 @@ def encode_code(code: object) -> bytes:
         It is no text, too long, or has a NUL or half of a surrogate pair, which Python source cannot have.
     """
     if not isinstance(code, str):
-        raise Refused("the code is not text", field="code", got=type(code).__name__, allowed="str",
-                      hint="Give the source: def factor(panel): ...")  # fmt: skip
+        raise Refused(
+            "the code is not text",
+            field="code",
+            got=type(code).__name__,
+            allowed="str",
+            hint="Give the source: def factor(panel): ...",
+        )
     if "\0" in code:
         raise _refuse_character("a NUL", code, code.index("\0"))
     try:
@@ -45,9 +50,12 @@ def encode_code(code: object) -> bytes:
 def _refuse_character(what: str, code: str, place: int) -> Refused:
     line, column = code.count("\n", 0, place) + 1, place - (code.rfind("\n", 0, place) + 1) + 1
     return Refused(
-        f"line {line}, column {column}: {what} cannot stand in Python source", field="code", got=ascii(code[place]),
-        allowed="text that can be written as UTF-8, without NUL", hint="Write it as an escape in a string.",
-    )  # fmt: skip
+        f"line {line}, column {column}: {what} cannot stand in Python source",
+        field="code",
+        got=ascii(code[place]),
+        allowed="text that can be written as UTF-8, without NUL",
+        hint="Write it as an escape in a string.",
+    )
 
 
 def build_path_pattern(own: Iterable[str]) -> re.Pattern[str]:

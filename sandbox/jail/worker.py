@@ -150,10 +150,16 @@ class CallWatch:
             self._ended = CALL_GONE
         told = (self._tried + [-1] * _MAX_CALLS_TOLD)[:_MAX_CALLS_TOLD]
         return REPLY.pack(
-            self._status[:2].ljust(2), self._ended, min(len(self._tried), _MAX_CALLS_TOLD),
-            os.WTERMSIG(code) if os.WIFSIGNALED(code) else 0, 1000 * (used.ru_utime + used.ru_stime),
-            used.ru_maxrss / 1024, 1000 * (time.monotonic() - self._began), *told, self._status[2:],
-        )  # fmt: skip
+            self._status[:2].ljust(2),
+            self._ended,
+            min(len(self._tried), _MAX_CALLS_TOLD),
+            os.WTERMSIG(code) if os.WIFSIGNALED(code) else 0,
+            1000 * (used.ru_utime + used.ru_stime),
+            used.ru_maxrss / 1024,
+            1000 * (time.monotonic() - self._began),
+            *told,
+            self._status[2:],
+        )
 
     def _follow(self, process: int, reads: int, here: socket.socket) -> None:
         """Answer stopped calls until the process ends, the time is over, or it tries a forbidden call."""

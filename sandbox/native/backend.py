@@ -130,10 +130,15 @@ class _Server:
         self._socket, there = socket.socketpair()
         with there, nullcontext() if chance else fix_addresses():
             self._process = subprocess.Popen(
-                _build_server_command(there.fileno(), omit), env=ENVIRONMENT, pass_fds=[there.fileno()],
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/",
+                _build_server_command(there.fileno(), omit),
+                env=ENVIRONMENT,
+                pass_fds=[there.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd="/",
                 start_new_session=True,
-            )  # fmt: skip
+            )
         try:
             _await_ready(self._socket, "the fork server did not start")
         except (WorkerBroken, SandboxUnavailable):
@@ -302,21 +307,29 @@ class _Ending(NamedTuple):
 def _build_error(ending: _Ending, answer: CallFile, limits: Limits) -> SandboxError | None:
     status, ended, sign, calls, words = ending
     if ended == CALL_OVERTIME:
-        return TimedOut("the call took too long", field="wall_s", got=f"{limits.wall_s:g} s and more",
-                        allowed=f"{limits.wall_s:g} s", hint="Vectorise loops over days or names.")  # fmt: skip
+        return TimedOut(
+            "the call took too long",
+            field="wall_s",
+            got=f"{limits.wall_s:g} s and more",
+            allowed=f"{limits.wall_s:g} s",
+            hint="Vectorise loops over days or names.",
+        )
     if ended == CALL_STOPPED or sign == signal.SIGSYS:
         last = calls[-1] if calls else "a call of another architecture"
         return Refused(f"the code tried {last}, which no factor needs; it was ended", field="code", got=last)
     if ended == CALL_GONE:
         raise SandboxUnavailable(
-            f"the walls could not be built: {words or 'the process ended first'}", field=words.partition(": ")[0],
+            f"the walls could not be built: {words or 'the process ended first'}",
+            field=words.partition(": ")[0],
             hint="Ask: alphaloom sandbox status",
-        )  # fmt: skip
+        )
     if (clock_calls := sorted(_CLOCKS & set(calls))) and (status == GOOD_RESULT or _is_forbidden(status, answer)):
         return Refused(
             f"the code asked for the time ({', '.join(clock_calls)}), and there is no clock in the sandbox",
-            field="code", got=clock_calls[0], hint="Take days from the panel: panel['close'].index.",
-        )  # fmt: skip
+            field="code",
+            got=clock_calls[0],
+            hint="Take days from the panel: panel['close'].index.",
+        )
     if status == GOOD_RESULT:
         return None
     if status == OUT_OF_MEMORY or sign == signal.SIGKILL:
@@ -328,5 +341,9 @@ def _build_error(ending: _Ending, answer: CallFile, limits: Limits) -> SandboxEr
     if sign in set(signal.Signals):
         name = signal.Signals(sign).name
         return Crashed(f"the process was ended by {name} before it gave an answer", field="code", got=name)
-    return Crashed("the code ended its process without an answer", field="code", got="no answer",
-                   hint="Return the frame from factor(panel).")  # fmt: skip
+    return Crashed(
+        "the code ended its process without an answer",
+        field="code",
+        got="no answer",
+        hint="Return the frame from factor(panel).",
+    )

@@ -53,7 +53,7 @@ _PRIMITIVES: dict[str, tuple[str, str]] = {
         "reading the time is a system call again, and refused",
         "This kernel seals its page of time values. Nothing gets out by it, but code may read the time.",
     ),
-}  # fmt: skip
+}
 _OPTIONAL = {"clock"}
 
 
@@ -89,9 +89,14 @@ def examine_primitives() -> tuple[Primitive, ...]:
     if find_machine() is None or platform.system() != "Linux" or sys.byteorder != "little":
         return (_make_primitive("system", False, f"{platform.system()} on {platform.machine()}"),)
     report = subprocess.run(
-        build_command("native.capability", "print_report"), capture_output=True, text=True, check=False, timeout=60,
-        env={}, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
+        build_command("native.capability", "print_report"),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        env={},
+        stdin=subprocess.DEVNULL,
+    )
     if report.returncode:
         last = report.stderr.strip().rpartition("\n")[2]
         return (_make_primitive("system", False, last or "the examination did not end"),)
@@ -107,9 +112,12 @@ def find_hint(name: str) -> str:
 def unavailable_error(primitive: Primitive) -> SandboxUnavailable:
     """Return the error that names a missing primitive."""
     return SandboxUnavailable(
-        f"this machine cannot contain code: {primitive.name} is missing ({primitive.found})", field=primitive.name,
-        got=primitive.found, allowed=primitive.stops, hint=primitive.hint,
-    )  # fmt: skip
+        f"this machine cannot contain code: {primitive.name} is missing ({primitive.found})",
+        field=primitive.name,
+        got=primitive.found,
+        allowed=primitive.stops,
+        hint=primitive.hint,
+    )
 
 
 @dataclass(frozen=True)
@@ -172,9 +180,12 @@ def print_report() -> None:
     """Try each primitive in a child and print the results as JSON."""
     results: dict[str, tuple[bool, str]] = {"system": (True, f"Linux {platform.release()} on {platform.machine()}")}
     for name, attempt in {
-        "landlock": _try_landlock, "seccomp": _try_seccomp, "memory files": _try_memory,
-        **{f"{name} namespace": _try_namespace(name) for name in namespaces.FLAGS}, "clock": _try_clock,
-    }.items():  # fmt: skip
+        "landlock": _try_landlock,
+        "seccomp": _try_seccomp,
+        "memory files": _try_memory,
+        **{f"{name} namespace": _try_namespace(name) for name in namespaces.FLAGS},
+        "clock": _try_clock,
+    }.items():
         results[name] = _run_in_child(attempt)
     print(json.dumps(results))
 

@@ -82,8 +82,9 @@ def require_contained(worker: Worker) -> None:
             worker.close()
             raise SandboxUnavailable(
                 f"the jail {'does not hold' if escape.open else 'could not be tested'}: {escape.words}",
-                field=escape.name, hint="Ask: alphaloom sandbox status; use another backend until it is mended.",
-            )  # fmt: skip
+                field=escape.name,
+                hint="Ask: alphaloom sandbox status; use another backend until it is mended.",
+            )
 
 
 def _judge_escape(name: str, outcome: Outcome) -> Escape:

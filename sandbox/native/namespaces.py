@@ -14,9 +14,13 @@ import os
 from .libc import name_primitive, prctl, syscall
 
 FLAGS = {
-    "user": 0x10000000, "network": 0x40000000, "process": 0x20000000, "IPC": 0x08000000, "host name": 0x04000000,
+    "user": 0x10000000,
+    "network": 0x40000000,
+    "process": 0x20000000,
+    "IPC": 0x08000000,
+    "host name": 0x04000000,
     "mount": 0x00020000,
-}  # fmt: skip
+}
 NOBODY_ID = 65534
 
 _PER_CALL = ("IPC", "network")

@@ -31,12 +31,12 @@ OPENAI_FIELDS = frozenset(
      "parallel_tool_calls", "prediction", "presence_penalty", "prompt", "prompt_cache_key", "reasoning_effort",
      "response_format", "safety_identifier", "seed", "stop", "stream", "stream_options", "suffix", "temperature",
      "tool_choice", "tools", "top_logprobs", "top_p", "user", "verbosity"}
-)  # fmt: skip
+)  # fmt: skip  # a table
 VLLM_FIELDS = frozenset(
     {"add_generation_prompt", "add_special_tokens", "chat_template_kwargs", "continue_final_message",
      "include_reasoning", "include_stop_str_in_output", "min_p", "repetition_penalty", "skip_special_tokens",
      "spaces_between_special_tokens", "stop_token_ids", "structured_outputs", "top_k"}
-)  # fmt: skip
+)  # fmt: skip  # a table
 PASSED_FIELDS = OPENAI_FIELDS | VLLM_FIELDS
 """Fields of a call that reach the endpoint, which ignores those that its path does not have."""
 TEMPLATE_FIELDS = frozenset({"enable_thinking", "reasoning_effort", "thinking", "thinking_budget"})
@@ -100,9 +100,11 @@ def read_call(body: bytes, limits: ReplyLimits, path: str = CHAT, salt: str = ""
     if sequences > limits.sequences:
         raise bad_call(
             f"a call may ask for {limits.sequences} {'reply' if limits.sequences == 1 else 'replies'} at once",
-            field="n", got=sequences, allowed=f"1 to {limits.sequences}",
+            field="n",
+            got=sequences,
+            allowed=f"1 to {limits.sequences}",
             hint="Send several calls; or raise `sequences` of the file of tenants.",
-        )  # fmt: skip
+        )
     length = max(_read_number(fields, name, limits.most_tokens) for name in LENGTHS[path])
     most = sequences * (length or min(limits.reply_tokens, limits.most_tokens))
     weight = len(body) - sum(map(len, pictures)) + PICTURE_LETTERS * len(pictures)
@@ -115,8 +117,10 @@ def _refuse_unknown(what: str, fields: Any, known: frozenset[str]) -> None:
     if strange:
         name = strange[0][:80].encode("ascii", "replace").decode()
         raise bad_call(
-            f"this gateway does not pass the {what} {name!r} on", field=name, hint="Leave it out.",
-        )  # fmt: skip
+            f"this gateway does not pass the {what} {name!r} on",
+            field=name,
+            hint="Leave it out.",
+        )
 
 
 def _add_salt(body: bytes, salt: str, more: bool) -> bytes:
@@ -163,10 +167,11 @@ def _iterate_pictures(fields: Mapping[str, Any]) -> Iterator[str]:
                 continue
             if not isinstance(url, str) or PICTURE.match(url) is None:
                 raise bad_call(
-                    "a picture must be in the call itself", field="image_url",
+                    "a picture must be in the call itself",
+                    field="image_url",
                     allowed="data:image/png;base64,... and the like",
                     hint="Addresses are not passed on: the endpoint would fetch them from where it stands.",
-                )  # fmt: skip
+                )
             yield url
 
 

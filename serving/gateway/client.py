@@ -54,9 +54,11 @@ class TenantAdmission:
         most = self._fairness.find_tenant(name).queue + self._fairness.places + CALLS_BETWEEN
         if self._calls[name] >= most:
             raise QueueFull(
-                f"{most} calls of {name} are open already", field=f"tenants.{name}.queue", allowed=most,
+                f"{most} calls of {name} are open already",
+                field=f"tenants.{name}.queue",
+                allowed=most,
                 hint="Ask again when some were answered, ask fewer at once, or raise the limit.",
-            )  # fmt: skip
+            )
         visit = AdmittedCall(self, name)
         self._calls[name] += 1
         try:
@@ -69,13 +71,13 @@ class TenantAdmission:
         """Reserve more bytes for a call; `QueueFull` if its tenant has no room for them."""
         if self._bytes[visit.name] + many > self._most_bytes:
             raise QueueFull(
-                f"calls of {visit.name} that are open hold as many bytes as they may", field="megabytes",
+                f"calls of {visit.name} that are open hold as many bytes as they may",
+                field="megabytes",
                 allowed=f"{self._most_bytes:,} bytes",
                 hint=(
-                    "Ask again when some were answered, ask fewer at once, "
-                    "or raise `megabytes` of the file of tenants."
+                    "Ask again when some were answered, ask fewer at once, or raise `megabytes` of the file of tenants."
                 ),
-            )  # fmt: skip
+            )
         self._bytes[visit.name] += many
         visit.filled += many
 

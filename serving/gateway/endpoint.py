@@ -20,7 +20,7 @@ PASSED_HEADERS = frozenset({b"accept", b"content-type", b"user-agent"})
 RETURNED_HEADERS = frozenset(
     {b"cache-control", b"content-encoding", b"content-length", b"content-type", b"retry-after", b"retry-after-ms",
      b"x-request-id", b"x-should-retry"}
-)  # fmt: skip
+)  # fmt: skip  # a table
 """Reply headers that clients of the OpenAI API read; others may be cookies or reveal internals of the endpoint."""
 FRESH_S = 1.0
 """Seconds for which an answer, or its absence, is reused."""
@@ -41,10 +41,12 @@ class GatewayEndpoint:
         self.address = address.rstrip("/").removesuffix("/v1")
         self._key = key
         self._client = httpx2.AsyncClient(
-            timeout=httpx2.Timeout(SILENT_S, connect=CONNECT_S), trust_env=False, follow_redirects=False,
+            timeout=httpx2.Timeout(SILENT_S, connect=CONNECT_S),
+            trust_env=False,
+            follow_redirects=False,
             limits=httpx2.Limits(max_connections=None, max_keepalive_connections=256, keepalive_expiry=4.0),
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),  # else tenants would share cookies
-        )  # fmt: skip
+        )
 
     @asynccontextmanager
     async def request(

@@ -64,9 +64,13 @@ class GatewaySettings(BaseModel):
             )
         weight = self.output_weight or self.input_weight * (_estimate_output_weight(plan) if plan else 2.0)
         return FairnessSettings(
-            places=places, input_weight=self.input_weight, output_weight=weight, tenants=self.tenants,
-            default=self.default, call_tokens=self.call_tokens or _read_flag(plan, "max-model-len") or MAX_CALL_TOKENS,
-        )  # fmt: skip
+            places=places,
+            input_weight=self.input_weight,
+            output_weight=weight,
+            tenants=self.tenants,
+            default=self.default,
+            call_tokens=self.call_tokens or _read_flag(plan, "max-model-len") or MAX_CALL_TOKENS,
+        )
 
 
 def _read_flag(plan: ServingPlan | None, name: str) -> int | None:

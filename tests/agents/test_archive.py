@@ -189,8 +189,12 @@ def test_an_archive_is_bounded() -> None:
 
 
 FRESH: dict[str, Any] = {
-    "mechanism": "calm", "statement": "Calm stocks win.", "direction": 1, "horizon_days": 5, "fields": ["close"],
-}  # fmt: skip
+    "mechanism": "calm",
+    "statement": "Calm stocks win.",
+    "direction": 1,
+    "horizon_days": 5,
+    "fields": ["close"],
+}
 
 
 def told(count: int, **changes: Any) -> list[dict[str, Any]]:

@@ -25,8 +25,10 @@ def asked(*, python: bool) -> dict[str, Any]:
         "task": "factor",
         "language": {"operators": [], "fields": ["close", "open", "returns", "volume"], "groups": []},
         "hypothesis": {"mechanism": "trend_quality", "fields": ["close", "returns"], "direction": 1},
-        "record": {}, "branch": {}, "request": request,
-    }  # fmt: skip
+        "record": {},
+        "branch": {},
+        "request": request,
+    }
     found: dict[str, Any] = json.loads(answer_offline([{"role": "user", "content": json.dumps(context)}], 3))
     return found
 

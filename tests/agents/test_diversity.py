@@ -17,10 +17,16 @@ Maker = Callable[..., Lab]
 parse = BranchHypothesis.parse
 
 CALM: dict[str, Any] = {
-    "mechanism": "calm_names", "statement": "Calm stocks are neglected by those who want to be rich soon.",
-    "who_is_on_the_other_side": "gamblers", "why_it_persists": "habit", "direction": -1, "horizon_days": 20,
-    "fields": ["returns", "close"], "regime": "any", "refuted_by": "t below 3",
-}  # fmt: skip
+    "mechanism": "calm_names",
+    "statement": "Calm stocks are neglected by those who want to be rich soon.",
+    "who_is_on_the_other_side": "gamblers",
+    "why_it_persists": "habit",
+    "direction": -1,
+    "horizon_days": 20,
+    "fields": ["returns", "close"],
+    "regime": "any",
+    "refuted_by": "t below 3",
+}
 BUSY = CALM | {
     "mechanism": "busy_names",
     "statement": "Volume that jumps draws attention, and attention pays too much.",
@@ -37,8 +43,11 @@ def test_other_words_for_the_same_are_near_duplicates() -> None:
 def test_another_direction_horizon_or_field_or_parent_is_another_hypothesis() -> None:
     parent = f"{CALM['statement']} Follow-up of f0123456789abcdef."
     for change in (
-        {"direction": 1}, {"horizon_days": 5}, {"fields": ["volume", "close"]}, {"statement": parent},
-    ):  # fmt: skip
+        {"direction": 1},
+        {"horizon_days": 5},
+        {"fields": ["volume", "close"]},
+        {"statement": parent},
+    ):
         assert not is_near_duplicate(parse(CALM), parse(CALM | change), 0.8), change
 
 
@@ -82,8 +91,9 @@ def test_a_repeated_hypothesis_gets_no_branch_and_the_agent_is_told(lab: Maker) 
     assert again["request"]["count"] == 1
     assert len(second["record"]["refused"]) == 1
     assert {row["why"] for row in last["record"]["refused"][1:]} == {
-        "it says nearly the same as r01/h00", "it says nearly the same as r01/h01"
-    }  # fmt: skip
+        "it says nearly the same as r01/h00",
+        "it says nearly the same as r01/h01",
+    }
 
 
 def test_a_model_that_never_says_anything_new_costs_two_calls_a_round(lab: Maker) -> None:

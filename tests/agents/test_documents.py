@@ -195,9 +195,11 @@ def test_a_hostile_summary_is_not_told_and_a_hostile_passage_changes_no_call(
 
 def test_what_was_held_back_or_known_later_is_told_to_the_person_only() -> None:
     given = [
-        one("calm", known=date(2015, 3, 31)), one("inventory", held="orders a machine"),
-        one("far", known=date(2019, 1, 1)), one("undated"),
-    ]  # fmt: skip
+        one("calm", known=date(2015, 3, 31)),
+        one("inventory", held="orders a machine"),
+        one("far", known=date(2019, 1, 1)),
+        one("undated"),
+    ]
     told, said = select_documents(given, "2017-12-29")
     assert [document.id for document in told] == ["calm", "undated"]
     assert [part in line for part, line in zip(("inventory.md", "far.md", "1 of 2"), said, strict=True)] == [True] * 3

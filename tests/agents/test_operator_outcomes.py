@@ -117,8 +117,9 @@ def test_agents_are_told_the_table_of_the_rounds_before_and_nothing_without_memo
 def test_what_a_prompt_shows_is_bounded_and_pools_over_all_weaknesses() -> None:
     scores = [
         {"ok": True, "intent": intent, "where": f"w{n}", "parent": "f", "parent_t": -1.0, "sheet": {"t": t}}
-        for n in range(60) for intent, t in (("smooth", 2.0), ("mutate: wrap + hoist", -0.5), ("be bold!", 0.0))
-    ]  # fmt: skip
+        for n in range(60)
+        for intent, t in (("smooth", 2.0), ("mutate: wrap + hoist", -0.5), ("be bold!", 0.0))
+    ]
     attempts = [FormulaAttempt.parse("key", score) for score in scores]
     rows = count_outcomes(attempts)
     assert pool_rows(rows) == [

@@ -139,9 +139,13 @@ def test_an_own_page_replaces_the_shipped_one_and_is_named_in_every_call(lab: Ma
 
 @pytest.mark.parametrize(
     ("name", "body", "said"),
-    [("ideas.md", "---\nversion: 1\n---\nx", "ideas replaces no page"), ("idea.md", "Think.", "has no version"),
-     ("idea.md", "---\nversion: 1\n---\n", "holds"), ("notes.txt", "x", "holds no page")],
-)  # fmt: skip
+    [
+        ("ideas.md", "---\nversion: 1\n---\nx", "ideas replaces no page"),
+        ("idea.md", "Think.", "has no version"),
+        ("idea.md", "---\nversion: 1\n---\n", "holds"),
+        ("notes.txt", "x", "holds no page"),
+    ],
+)
 def test_a_page_that_cannot_be_used_is_refused(tmp_path: Path, name: str, body: str, said: str) -> None:
     (tmp_path / name).write_text(body)
     with pytest.raises(AgentError, match=said) as caught:
@@ -221,9 +225,13 @@ def test_a_crash_repeats_no_answer_of_an_own_agent(lab: Maker, share: float) -> 
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("no_such_module_here:f", "cannot be imported"), ("json:no_such", "cannot be imported"),
-     (f"{__name__}:blocking", "no async function"), ("nowhere/mine.py:f", "cannot be imported")],
-)  # fmt: skip
+    [
+        ("no_such_module_here:f", "cannot be imported"),
+        ("json:no_such", "cannot be imported"),
+        (f"{__name__}:blocking", "no async function"),
+        ("nowhere/mine.py:f", "cannot be imported"),
+    ],
+)
 def test_an_agent_that_cannot_be_used_is_told_before_the_search(name: str, said: str) -> None:
     with pytest.raises(AgentError, match=said) as caught:
         find_agent(name)

@@ -51,9 +51,13 @@ def saver(address: str) -> Iterator[ServedCheckpoint]:
 
 def checkpoint(name: str, version: str) -> Any:
     return {
-        "id": name, "v": 4, "ts": "", "channel_values": {"best": [[1.5, "f", "k"]], "round": 2},
-        "channel_versions": {"best": version, "round": version}, "versions_seen": {},
-    }  # fmt: skip
+        "id": name,
+        "v": 4,
+        "ts": "",
+        "channel_values": {"best": [[1.5, "f", "k"]], "round": 2},
+        "channel_versions": {"best": version, "round": version},
+        "versions_seen": {},
+    }
 
 
 def put(saver: ServedCheckpoint, name: str, version: str) -> None:
@@ -72,8 +76,9 @@ def test_the_last_that_was_put_is_kept_alone_whatever_the_clock_said(
     found = asyncio.run(saver.aget_tuple(CONFIG))
     assert found is not None
     assert (found.checkpoint["id"], found.checkpoint["channel_values"]) == (
-        names[1], {"best": [[1.5, "f", "k"]], "round": 2},
-    )  # fmt: skip
+        names[1],
+        {"best": [[1.5, "f", "k"]], "round": 2},
+    )
     assert [write[1:] for write in found.pending_writes or []] == [("a", 1)]
     for table in ("checkpoints", "checkpoint_blobs", "checkpoint_writes"):
         assert cluster.ask(address, f"SELECT count(*) FROM alphaloom.{table}") == [(1,)]

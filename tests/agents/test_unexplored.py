@@ -18,10 +18,14 @@ def replied(
     task: str, record: dict[str, Any], hypothesis: dict[str, Any], count: int, seed: int = 3, **more: Any
 ) -> list[Any]:
     context = {
-        "task": task, "language": {"operators": [], "fields": FIELDS, "groups": []}, "market": {"horizon_days": 5},
-        "hypothesis": hypothesis, "record": record, "branch": {},
+        "task": task,
+        "language": {"operators": [], "fields": FIELDS, "groups": []},
+        "market": {"horizon_days": 5},
+        "hypothesis": hypothesis,
+        "record": record,
+        "branch": {},
         "request": {"count": count, "step": 0, "spent": 0.0} | more,
-    }  # fmt: skip
+    }
     (rows,) = json.loads(answer_offline([{"role": "user", "content": json.dumps(context)}], seed)).values()
     return list(rows)
 

@@ -193,15 +193,21 @@ BAD: dict[str, tuple[str, Change, list[str]]] = {
     "NaN as text": (".csv", cell("volume", "NaN"), ["row 6, volume", "'NaN'", "leave the cell empty"]),
     "a word": (".csv", cell("open", "n.a."), ["row 6, open", "'n.a.' is not a number"]),
     "text for numbers": (".parquet", lambda f: f.assign(close=f["close"].astype(str)), ["close", "not numbers"]),
-    "numbers for dates": (".parquet", lambda f: f.assign(date=range(len(f))),
-                          ["date: the column holds int64, not dates"]),
+    "numbers for dates": (
+        ".parquet",
+        lambda f: f.assign(date=range(len(f))),
+        ["date: the column holds int64, not dates"],
+    ),
     "numbers for symbols": (".parquet", lambda f: f.assign(symbol=1), ["symbol: the column holds int64, not text"]),
     "one symbol": (".csv", lambda f: f[f["symbol"] == f["symbol"].iloc[0]], ["is the only symbol", "at least two"]),
     "no rows": (".csv", lambda f: f.iloc[:0], ["the file has no rows"]),
-    "no volume": (".csv", lambda f: f.rename(columns={"volume": "vol"}),
-                  ["volume: the column is missing", "rename 'vol'"]),
+    "no volume": (
+        ".csv",
+        lambda f: f.rename(columns={"volume": "vol"}),
+        ["volume: the column is missing", "rename 'vol'"],
+    ),
     "a wrong day": (".csv", lambda f: f.assign(date="2015-02-30"), ["'2015-02-30' is not a day of the calendar"]),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="session")

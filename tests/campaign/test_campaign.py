@@ -39,7 +39,7 @@ Patch = pytest.MonkeyPatch
 
 PARTS = {
     "accepted", "attempts", "combination", "evaluations", "power", "rejected", "report", "spend", "trials", "watchlist",
-}  # fmt: skip
+}  # fmt: skip  # a table
 ENTRY = {"id", "form", "text", "hypothesis", "reasons", "metrics"}
 MEASURES = {"rank_ic", "t", "turnover", "net_sharpe"}
 

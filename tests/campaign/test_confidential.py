@@ -30,15 +30,16 @@ from .conftest import Files
 pytestmark = pytest.mark.integration
 
 KEYS = {
-    "NEAR_KEY": "sk-near-0123456789abcdef", "CLOUD_KEY": "sk-cloud-fedcba9876543210",
+    "NEAR_KEY": "sk-near-0123456789abcdef",
+    "CLOUD_KEY": "sk-cloud-fedcba9876543210",
     "MY_DB_PASSWORD": "hunter2-hunter2",
-}  # fmt: skip
+}
 MARKER = "zebrafish"
 """A word of the goal that nobody else would use."""
 SMALL = [
     *markets.BRIEF, "agents.rounds=2", "agents.hypotheses=3", "budget.evaluations=14", "budget.trials=3",
     f"steer.goal={MARKER}", "market.labels={mood: [confidential]}", "agents.node_retries=0", "models.retries=0",
-]  # fmt: skip
+]  # fmt: skip  # a table
 
 
 @dataclass

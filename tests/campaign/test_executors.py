@@ -104,7 +104,7 @@ def test_what_ran_without_isolation_is_stamped_wherever_it_is_kept(
     backend = "unsafe_no_isolation_i_accept_the_risk"
     with pytest.warns(UserWarning, match="every right of this account"):
         code = run_command(["factor", "score", str(source), "--campaign", str(campaign), "--sandbox-backend", backend,
-                        "--workspace", str(tmp_path / "w"), "--json"])  # fmt: skip
+                        "--workspace", str(tmp_path / "w"), "--json"])  # fmt: skip  # a table
     output = capsys.readouterr().out
     assert code == 0
     assert '"uncontained"' in output

@@ -56,7 +56,7 @@ def test_files_of_ones_own_are_used_and_named(files: Files, tmp_path: Path) -> N
     record = run(
         files, tmp_path, "steer.seed_library=seeds.yaml", "steer.hypotheses=ideas.yaml", "steer.prompts=pages",
         "steer.agent=mine.py:seasons", "steer.agent_hypotheses=1", "agents.hypotheses=3", "budget.evaluations=12",
-    )  # fmt: skip
+    )  # fmt: skip  # a table
     sources = {entry["hypothesis"].get("source") for entry in record["rejected"]}
     assert sources == {"seed library", "own hypotheses", "own agent", None}
     own = record["own"]
@@ -115,9 +115,14 @@ def test_what_went_wrong_with_ones_own_parts_is_told(files: Files, tmp_path: Pat
     (tmp_path / "ideas.yaml").write_text(CALM)
     (tmp_path / "mine.py").write_text("async def propose(view):\n    raise RuntimeError('no luck')\n")
     record = run(
-        files, tmp_path, "steer.hypotheses=ideas.yaml", "steer.avoid=[calm owner]", "steer.agent=mine.py:propose",
-        "agents.hypotheses=3", "budget.evaluations=4",
-    )  # fmt: skip
+        files,
+        tmp_path,
+        "steer.hypotheses=ideas.yaml",
+        "steer.avoid=[calm owner]",
+        "steer.agent=mine.py:propose",
+        "agents.hypotheses=3",
+        "budget.evaluations=4",
+    )
     said = [warning["message"] for warning in record["warnings"] if warning["code"] == "own_part"]
     assert said == [
         "own hypotheses: 'calm_owner' got no branch: it is about 'calm owner', which this campaign avoids",

@@ -125,8 +125,11 @@ def test_a_case_is_shown_and_one_decision_stands(files: Files, tmp_path: Path, c
     assert results["accepted"] == []
     (entry,) = [entry for entry in results["rejected"] if entry["id"] == factor]
     assert entry["reasons"][-1] == {
-        "step": "review", "passed": False, "message": "ann rejected it: too crowded", "numbers": {}
-    }  # fmt: skip
+        "step": "review",
+        "passed": False,
+        "message": "ann rejected it: too crowded",
+        "numbers": {},
+    }
     assert reviewed(tmp_path, factor) == 0
 
 

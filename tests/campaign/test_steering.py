@@ -35,9 +35,12 @@ def mechanisms(record: dict[str, Any]) -> set[str]:
 
 def test_words_decide_what_is_scored(files: Files, tmp_path: Path) -> None:
     asked = searched(
-        files, tmp_path, "steer.goal=calm names, overnight moves", "steer.avoid=[overnight]",
+        files,
+        tmp_path,
+        "steer.goal=calm names, overnight moves",
+        "steer.avoid=[overnight]",
         "steer.fields=[close, returns, high, low]",
-    )  # fmt: skip
+    )
     assert mechanisms(asked) & {"low_volatility", "quiet_drift"}  # both speak of calm
     assert not any("overnight" in name for name in mechanisms(asked))
     read = {

@@ -149,9 +149,14 @@ def test_rows_that_were_taken_out_are_missed(copy: Path, verify: Verify, stateme
 
 @pytest.mark.parametrize("name", ["results.json", "curves.json"])
 @pytest.mark.parametrize(
-    "command", [["report", "latest"], ["resume", "latest"], ["evidence", "open", "latest", "--reason", "x"],
-                ["factor", "combine", "latest"]]
-)  # fmt: skip
+    "command",
+    [
+        ["report", "latest"],
+        ["resume", "latest"],
+        ["evidence", "open", "latest", "--reason", "x"],
+        ["factor", "combine", "latest"],
+    ],
+)
 def test_no_command_draws_on_a_file_of_a_run_that_was_changed(
     copy: Path, capsys: pytest.CaptureFixture[str], name: str, command: list[str]
 ) -> None:

@@ -37,7 +37,7 @@ def sheet(rank_ic: float, days: list[str]) -> JSON:
         "quantile_returns": [k * rank_ic * 0.02 + 0.0006 for k in (-2, -0.8, 0.1, 0.7, 2.1)],
         "by_year": {year: rank_ic * (1.5 - 0.35 * k) for k, year in enumerate(years)},
         "warnings": [{"code": "data", "message": "vwap is derived: typical price"}],
-    }  # fmt: skip
+    }  # fmt: skip  # a table
 
 
 def reasons(*failed: str) -> list[JSON]:
@@ -84,7 +84,7 @@ def entry(name: str, text: str, rank_ic: float, *failed: str, trial: int | None 
         "metrics": {"search": {**sheet(rank_ic, SEARCH), "weaknesses": weaknesses}, "selection": selection},
         "trial": trial, "members": None, "library_correlation": 0.22,
         "incremental": {"rank_ic": 0.031, "t": 3.1, "kept": 0.84, "against": ["f0"], "library": 12} if trial else None,
-    }  # fmt: skip
+    }  # fmt: skip  # a table
 
 
 def signals() -> JSON:
@@ -100,7 +100,7 @@ def signals() -> JSON:
     rulings = [ruling("AAA", 610, "single_name_cap"), ruling("ABC", 120), ruling("BQX", -90, "stale_data")]
     book = [check("gross_cap", 19_800, 20_000), check("net_cap", 12, 500), check("turnover_cap", 9_900, 10_000)]
     return {"id": "d1", "day": "2024-10-02", "after": "2024-10-01", "approved": 78, "refused": 2, "withheld_for": [],
-            "book": book, "decisions": rulings}  # fmt: skip
+            "book": book, "decisions": rulings}  # fmt: skip  # a table
 
 
 def settings() -> JSON:
@@ -109,7 +109,7 @@ def settings() -> JSON:
         "horizon_days": 5, "returns": "residual", "level": 0.04, "watch_p": 0.03, "max_similarity": 0.83,
         "max_redundancy": 0.65, "leak_rank_ic": 0.07, "prior_trials": 3,
         "costs": {"bps_per_side": 12.5, "borrow_bps_per_year": 80.0}, "complexity": {"max_size": 28, "max_depth": 9},
-    }  # fmt: skip
+    }  # fmt: skip  # a table
     return {"evidence": evidence, "budget": {"evaluations": 1200, "trials": 9}}
 
 
@@ -118,10 +118,13 @@ def beside(accepted: str, other: str) -> JSON:
 
     def rule(key: str, name: str, *accepts: str, asked: float | None = None) -> JSON:
         return {"rule": key, "name": name, "holds": "whatever the dependence", "means": "One sentence.", "found": 3,
-                "decides": key == "lond_dependent", "accepts": list(accepts), "p_asked": asked}  # fmt: skip
+                "decides": key == "lond_dependent", "accepts": list(accepts), "p_asked": asked}  # fmt: skip  # a table
 
-    rules = [rule("lond_dependent", "LOND, harmonic", accepted, asked=0.00034), rule("by", "Benjamini-Yekutieli"),
-             rule("lord_plus_plus", "LORD++", accepted, other)]  # fmt: skip
+    rules = [
+        rule("lond_dependent", "LOND, harmonic", accepted, asked=0.00034),
+        rule("by", "Benjamini-Yekutieli"),
+        rule("lord_plus_plus", "LORD++", accepted, other),
+    ]
     return {
         "stream_rules": {"level": 0.04, "looks": 11, "declared": 3, "unfinished": 1, "rules": rules},
         "superior": {"lower": 0.21, "consistent": 0.24, "upper": 0.4, "candidates": 50, "scored": 1185, "days": 900,
@@ -130,7 +133,7 @@ def beside(accepted: str, other: str) -> JSON:
                              "chosen": 2, "rank_ic_chosen_on": 0.051, "rank_ic": [0.021, 0.024, 0.027, 0.03, 0.033],
                              "net_sharpe": [-0.2, 0.1, 0.3, 0.4, 0.6]},
         "clusters": {"clusters": 17, "candidates": 50, "scored": 1185},
-    }  # fmt: skip
+    }  # fmt: skip  # a table
 
 
 def results() -> JSON:
@@ -139,9 +142,10 @@ def results() -> JSON:
     second = entry("fa81c0de44556677", "-1 * ts_corr(rank(volume), rank(close), 20)", 0.041, trial=5)
     both = {
         **entry("s99887766554433", "", 0.066, trial=7),
-        "hypothesis": None, "members": [first["id"], second["id"]],
+        "hypothesis": None,
+        "members": [first["id"], second["id"]],
         "explained": "The mean of the two factors' ranks, weights fixed on search.",
-    }  # fmt: skip
+    }
     watched = entry("fbead00001111222", "decay_linear(rank(open / close[1] - 1), 10)", 0.033, "statistics", trial=6)
     rejected = [
         entry(f"f{k:016x}", f"ts_mean(returns, {5 + k}) / ts_std(returns, {20 + k})", 0.03 - k * 0.001, "redundancy")
@@ -180,7 +184,7 @@ def results() -> JSON:
             {"code": "data", "message": "vwap is derived: typical price"},
             {"code": "leak_alarm", "message": "f0123456789abcdef: its RankIC on selection is too good; find out why"}],
         "report": "report.html",
-    }  # fmt: skip
+    }  # fmt: skip  # a table
 
 
 def nothing_accepted() -> JSON:

@@ -233,8 +233,13 @@ def test_an_error_with_json_is_one_object_on_standard_output(
     assert run_command(["factor", "score", "close", "--json"]) == 1
     output = capsys.readouterr()
     assert json.loads(output.out) == {
-        "code": "refused", "field": "f", "got": 3, "allowed": None, "hint": "h", "message": "no",
-    }  # fmt: skip
+        "code": "refused",
+        "field": "f",
+        "got": 3,
+        "allowed": None,
+        "hint": "h",
+        "message": "no",
+    }
     assert output.err == ""
 
 
@@ -350,11 +355,15 @@ def test_plain_progress_says_little_until_something_happens() -> None:
         {"accepted": 12, "watched": 345, "awaiting": 10, "scored": 123_456, "evaluations_budget": 200_000, "round": 40},
         {"doing": {"idea": "asks for hypotheses about " + "volume " * 30, "factor": "writes formulas"}},
         {"phase": "searching", "message": "r02/h03 repair: " + "the model wrote something that is no formula " * 9},
-        {"evaluations_budget": 0, "round": 0, "phase": "looking for the models",
-         "message": "qwen does not answer " * 20},
+        {
+            "evaluations_budget": 0,
+            "round": 0,
+            "phase": "looking for the models",
+            "message": "qwen does not answer " * 20,
+        },
         {"spent": ModelSpend(70_000, 42_000_000, 12_345.5), "elapsed_s": 400_000.0, "remaining_s": 800_000.0},
     ],
-)  # fmt: skip
+)
 def test_a_plain_line_has_at_most_a_hundred_characters_and_loses_no_message(changes: dict[str, Any]) -> None:
     output = io.StringIO()
     PlainLines(Console(file=output, width=300))(progress(**changes))

@@ -10,7 +10,7 @@ from alphaloom.evaluation.closing import Results
 from .example import results
 
 ROW = {"rank_ic": 0.031, "t": 3.2, "turnover": 0.1, "gross_sharpe": 2.0, "net_sharpe": 1.1, "half_life_days": 6.0,
-       "capacity": {"at_10_percent_of_volume": 31_400_000.0, "break_even": 640_000.0}}  # fmt: skip
+       "capacity": {"at_10_percent_of_volume": 31_400_000.0, "break_even": 640_000.0}}  # fmt: skip  # a table
 TOLD = {"mean": 0.002, "low": 0.001, "high": 0.003, "days": 900, "tie": False}
 EARNED = {"mean": 0.00004, "low": -0.0001, "high": 0.0002, "days": 900, "tie": True}
 
@@ -41,8 +41,10 @@ def test_the_table_names_the_chosen_one_and_says_what_is_a_tie() -> None:
     assert found is not None
     assert found.sentence == "Combined by adaptive weights (named), traded 50 % of the way each day."
     assert [(chosen, line[:2]) for chosen, line in found.lines] == [
-        (True, ["search", "adaptive"]), (False, ["search", "equal"]), (True, ["sealed", "adaptive"]),
-    ]  # fmt: skip
+        (True, ["search", "adaptive"]),
+        (False, ["search", "equal"]),
+        (True, ["sealed", "adaptive"]),
+    ]
     assert {len(line) for _, line in found.lines} == {len(found.heads)}
     assert found.lines[0][1][8:] == ["31m", "640k", "0.50"]
     (said,) = found.differences

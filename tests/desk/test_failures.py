@@ -55,9 +55,13 @@ DEEDS = {
 @pytest.mark.parametrize("deed", DEEDS)
 def test_an_error_in_the_background_is_one_line_and_its_stack_is_kept_apart(deed: str, tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", BEFORE + DEEDS[deed] + RUN], capture_output=True, text=True, timeout=120,
-        env={**os.environ, "TMPDIR": str(tmp_path)}, check=False,
-    )  # fmt: skip
+        [sys.executable, "-c", BEFORE + DEEDS[deed] + RUN],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        check=False,
+    )
     assert "Traceback" not in done.stderr
     assert len(done.stderr.splitlines()) == 1, done.stderr
     assert re.search("ZeroDivisionError|odd", done.stderr)

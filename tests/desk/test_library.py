@@ -21,8 +21,13 @@ Capture = pytest.CaptureFixture[str]
 KEPT, WATCHED, OWN = "rank(ts_mad(close / open, 23))", "rank(ts_skew(volume, 40))", "rank(ts_kurt(high / low, 31))"
 SELECTION = {"rank_ic": 0.05, "window": {"first": "2019-01-02", "last": "2019-06-28"}}
 CLAIM = {
-    "id": "h1", "mechanism": "m", "statement": "spread tells", "direction": 1, "horizon_days": 5, "fields": ["close"],
-}  # fmt: skip
+    "id": "h1",
+    "mechanism": "m",
+    "statement": "spread tells",
+    "direction": 1,
+    "horizon_days": 5,
+    "fields": ["close"],
+}
 
 
 @pytest.fixture(autouse=True)
@@ -166,9 +171,12 @@ def test_a_retired_factor_comes_back_and_its_retirement_stays_on_record(capsys: 
     assert "decaying again: once more" in said(capsys, "restore", name, "--reason", " once more ")
     history = [(change["status"], change["reason"]) for change in told(capsys, "show", name)["history"]]
     assert history == [
-        ("decaying", "faint"), ("retired", "crowded"), ("decaying", "crowd left"), ("retired", "again"),
+        ("decaying", "faint"),
+        ("retired", "crowded"),
+        ("decaying", "crowd left"),
+        ("retired", "again"),
         ("decaying", "once more"),
-    ]  # fmt: skip
+    ]
     assert told(capsys, "restore", parse(WATCHED).id, "--reason", "x", code=1)["got"] == "watchlist"
 
 
@@ -193,9 +201,14 @@ def test_the_list_says_that_low_values_are_bought(capsys: Capture, ledger: Ledge
 
 def test_a_factor_of_another_market_is_no_evidence_here(capsys: Capture, ledger: Ledger) -> None:
     judged = {
-        "horizon_days": 5, "returns": "raw", "sign": 1, "judged_to": "2019-12-31", "rank_ic": 0.05, "deviation": 0.08,
+        "horizon_days": 5,
+        "returns": "raw",
+        "sign": 1,
+        "judged_to": "2019-12-31",
+        "rank_ic": 0.05,
+        "deviation": 0.08,
         "names": ["A", "B", "C"],
-    }  # fmt: skip
+    }
     factor = parse(OWN)
     row = LibraryRow(
         factor.id, OWN, factor.canonical_text, "", "", {"fields": ["high", "low"]}, "imported", {"judged": judged}

@@ -78,7 +78,7 @@ def test_everything_is_told_in_order_and_in_plain_words(workspace: Path, capsys:
         f"smooth of f1 (t {MINUS}3.46, turnover)", "what changes did until the end of r01", "smooth: 2 of 4, +0.25",
         "f1 rejected: statistics: p = 0.2 on selection", "f1: ann asked for a change of it: slower",
         "ann asks the run to stop", "the run stops, to be gone on with",
-    ]  # fmt: skip
+    ]  # fmt: skip  # a table
     places = [output.find(line) for line in wanted]
     assert -1 not in places
     assert places == sorted(places)

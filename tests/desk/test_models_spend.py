@@ -100,5 +100,7 @@ def test_a_run_of_before_its_models_were_kept_has_no_estimate(ledger: Ledger) ->
     ledger.runs.start(Run("three", {}, 1, "data", "2026"))
     ledger.calls.add(replace(CALL, run="three"))
     assert statement(ledger, "three", "", None)["always"]["local"] == {
-        "usd": None, "why": "run three names no local model", "estimate": True,
-    }  # fmt: skip
+        "usd": None,
+        "why": "run three names no local model",
+        "estimate": True,
+    }

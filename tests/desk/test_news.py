@@ -60,8 +60,11 @@ def test_files_of_several_kinds_are_taken_in_and_listed(capsys: Capture) -> None
     }
     listed = told(capsys, "list")
     assert [(item["source"], item["credibility"]) for item in listed["items"]] == [
-        ("table", 0.3), ("The Wire", 0.3), ("Reuters", 0.8), ("a", 0.3),
-    ]  # fmt: skip
+        ("table", 0.3),
+        ("The Wire", 0.3),
+        ("Reuters", 0.8),
+        ("a", 0.3),
+    ]
     assert told(capsys, "list", "acme", "--symbols", "ACME", "--since", "2015-02-01")["total"] == 1
     assert told(capsys, "list", "--as-of", "2015-01-30")["total"] == 1
     assert said(capsys, "list", "-n", "1").splitlines()[-1] == "1 of 4 texts"

@@ -14,11 +14,13 @@ from .example import curves, results
 FULL = {
     "steer": {"goal": "calm names.", "avoid": ["momentum"], "fields": ["close", "returns"]},
     "own": {
-        "seed_library": {"factors": 3, "digest": "x"}, "hypotheses": 1, "agent": "mine.py:propose",
+        "seed_library": {"factors": 3, "digest": "x"},
+        "hypotheses": 1,
+        "agent": "mine.py:propose",
         "prompts": {"idea": {"whose": "own"}, "eval": {"whose": "shipped"}},
     },
     "diversity": {"hypotheses": 9, "mechanisms": 4, "effective": 3.46, "niches": 7, "refused": 2, "rounds": []},
-}  # fmt: skip
+}
 
 
 def test_it_is_said_in_sentences() -> None:

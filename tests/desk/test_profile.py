@@ -16,7 +16,7 @@ def test_the_order_is_fixed_and_unknown_figures_are_dashes() -> None:
     exposures = {"volatility": -0.5, "size": 0.25, "sector": None}
     told = dict(profile_rows(FactorProfile.read({"by_regime": regimes, "exposures": exposures})))
     assert told["RankIC by the market's regime"] == "rising — (t —), calm +0.0100 (t 2.0)"
-    assert told["rank correlation with"] == "size +0.25, volatility −0.50"  # noqa: RUF001
+    assert told["rank correlation with"] == "size +0.25, volatility −0.50"  # noqa: RUF001 - the report's own minus sign
 
 
 def test_capacity_says_when_nothing_is_earned() -> None:

@@ -27,8 +27,10 @@ def sheet(*, verdict: str) -> dict[str, Any]:
     stress = {
         "sentence": "No stress was judged.",
         "clean": {"rank_ic": 0.001, "t": 0.4, "net_sharpe": -2.0, "break_even_bps": 0.0},
-        "weaknesses": [], "scenarios": [row, {**row, "code": "grind"}], "rule": "A factor breaks where",
-    }  # fmt: skip
+        "weaknesses": [],
+        "scenarios": [row, {**row, "code": "grind"}],
+        "rule": "A factor breaks where",
+    }
     data = [{"code": "data", "message": text} for text in (str(TICKS), "prices derived by adj_factor")]
     prices = {
         "synthetic": True,

@@ -58,9 +58,13 @@ def test_what_cannot_be_served_is_refused_with_what_to_write(
 
 def alphaloom(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "alphaloom", *arguments], cwd=folder, text=True, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(ROOT / ".root")},
-    )  # fmt: skip
+        [sys.executable, "-m", "alphaloom", *arguments],
+        cwd=folder,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT / ".root")},
+    )
 
 
 def answered(folder: Path, *arguments: str) -> Any:
@@ -136,9 +140,12 @@ def test_a_client_that_loses_patience_leaves_nothing_open(asked: str, tmp_path: 
     (tmp_path / "c.yaml").write_text(CAMPAIGN)
     process = subprocess.Popen(
         [sys.executable, "-m", "alphaloom", "serve", "mcp", "--all", "--campaign", "c.yaml", "--workspace", "w"],
-        cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": str(ROOT / ".root")},
-    )  # fmt: skip
+    )
     assert process.stdin is not None
     assert process.stdout is not None
     client = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}

@@ -93,7 +93,7 @@ class Running:
         began = time.monotonic()
         answer = httpx2.post(
             self.url + self.path, json=self.body, headers=own, timeout=within, verify=self.verify, trust_env=False
-        )  # fmt: skip
+        )
         self.took.append(time.monotonic() - began)
         assert answer.status_code == 200, answer.text
 

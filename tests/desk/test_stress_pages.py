@@ -54,7 +54,7 @@ def factor() -> JSON:
         "clean": {"rank_ic": 0.03, "t": 5.0, "net_sharpe": 0.6, "gross_t": 3.0, "break_even_bps": 13.2, "days": 894},
         "weaknesses": [{"code": "stress", "scenario": "crash", "value": -3.5, "message": "breaks in: crash"}],
         "scenarios": [fall, crash, gaps, late],
-    }  # fmt: skip
+    }
 
 
 def stressed(*names: str) -> JSON:

@@ -28,7 +28,7 @@ JUNK = ("rank(ts_skew(volume, 30)) * rank(open)", "ts_kurt(high / low, 25)", "ts
 ENTRY = {
     "id", "form", "text", "explained", "hypothesis", "reasons", "metrics", "trial", "members", "library_correlation",
     "incremental", "profile", "alignment",
-}  # fmt: skip
+}  # fmt: skip  # a table
 
 
 def researched(run: Lab) -> ResultsBuilder:

@@ -70,10 +70,12 @@ def test_a_figure_beyond_its_bound_is_named(code: str, value: float, changed: di
         ({"turnover": 0.14}, "14% of the book is traded each day (threshold 13%)"),
         ({"net_sharpe": -0.1}, "Sharpe +2.00 before costs, -0.10 after costs"),
         ({"decay": {"1": 0.04, "10": 0.01}}, "less than half of the one-day RankIC remains at ten days (25%)"),
-        ({"by_year": {"2010": 0.09, "2011": 0.01, "2012": -0.01}},
-         "less than half of the RankIC remains without the best year (0%)"),
+        (
+            {"by_year": {"2010": 0.09, "2011": 0.01, "2012": -0.01}},
+            "less than half of the RankIC remains without the best year (0%)",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_weakness_states_its_figure_and_its_threshold(changed: dict[str, Any], said: str) -> None:
     (weakness,) = name_weaknesses(SOUND | changed, FRAME.astype(np.float32), EXPOSED, WINDOW)
     assert weakness["message"] == said

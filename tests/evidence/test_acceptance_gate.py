@@ -45,7 +45,7 @@ def test_a_strong_planted_factor_is_accepted(lab: Make, planted: Panel) -> None:
     assert verdict.word == "accepted"
     assert list(steps(verdict)) == [
         "parse", "causal", "complexity", "support", "originality", "redundancy", "published", "alignment", "statistics"
-    ]  # fmt: skip
+    ]  # fmt: skip  # a table
     assert [row.factor_id for row in run.ledger.library.rows()] == [verdict.factor_id]
     assert verdict.selection is not None
     assert verdict.selection["p_value"] <= verdict.selection["level"] == pytest.approx(lond_level(1, 0), rel=1e-5)

@@ -27,12 +27,12 @@ LEVELS = (
     "close", "close / close_raw", "close_raw / close", "rank(close)", "close * volume", "log(close)", "delta(close, 5)",
     "close - open", "rank(vwap) + rank(returns)", "rank(ts_mean(open, 5))", "sign(close / close_raw - 0.9)",
     "close / ts_mean(close_raw, 5)", "rank(high) + rank(close / open)",
-)  # fmt: skip
+)  # fmt: skip  # a table
 SHARES = (
     "close / delay(close, 5)", "returns", "close_raw", "close_raw * volume", "amount / volume", "(high - low) / close",
     "ts_corr(close, volume, 20)", "delta(log(close), 5)", "ts_zscore(close, 30)", "ts_std(returns, 20)",
     "vwap / close", "ts_rank(close, 20)", "ts_argmax(high, 20)", KNOWN,
-)  # fmt: skip
+)  # fmt: skip  # a table
 
 NOTES = ("vwap: typical", "bad ticks suspected: AAA and 16 more", "synthetic market, seed 3")
 

@@ -127,9 +127,8 @@ def test_the_same_returns_keep_their_trials_windows_and_seal(tmp_path: Path, nam
     begins = MARKET.days - again.days if "first year" in name else 0
     assert second.inherited
     assert (second.search.stop, second.selection.start, second.selection.stop, second.sealed.start) == tuple(
-        row - begins
-        for row in (first.search.stop, first.selection.start, first.selection.stop, first.sealed.start)
-    )  # fmt: skip
+        row - begins for row in (first.search.stop, first.selection.start, first.selection.stop, first.sealed.start)
+    )
 
 
 def test_a_third_name_for_the_same_returns_meets_both_earlier_ones(tmp_path: Path) -> None:

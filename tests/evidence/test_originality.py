@@ -157,7 +157,7 @@ EVASIONS = {
         "ts_std(returns, 20) * rank(volume)",
         "sqrt(ts_mean(returns * returns, 20) - ts_mean(returns, 20) * ts_mean(returns, 20)) * rank(volume)",
     ),
-}  # fmt: skip
+}
 
 DIFFERENT = {
     "the day before": ("returns", "delay(returns, 1)"),
@@ -169,7 +169,7 @@ DIFFERENT = {
     "a rank that counts": ("rank(close) + 0.1 * rank(volume)", "rank(close)"),
     "a choice that depends": ("where(returns > 0, rank(close), rank(volume))", "rank(close)"),
     "the close and the raw close": ("rank(close) * volume", "rank(close_raw) * volume"),
-}  # fmt: skip
+}
 
 
 def ratio(a: str, b: str) -> float:
@@ -183,7 +183,7 @@ NOTHING_DONE = [
     "where(high >= low, volume, 0 - volume)", "where(close == close, volume, 0 - volume)",
     "where(volume < 0, 0 - volume, volume)", "where(close > open, volume, volume)",
     "where((high >= low) & (rank(close) >= 0), volume, 0 - volume)",
-]  # fmt: skip
+]  # fmt: skip  # a table
 """Ways to write the volume again."""
 ORDER_KEPT = {
     "rank(delta(close, 5))": ("-0.333 * rank(delta(close, 5))", "power(rank(delta(close, 5)), 2)",
@@ -194,7 +194,7 @@ ORDER_KEPT = {
                              "where(high > low, high - low, low - high) / close"),
     "ts_std(returns, 20)": ("ts_var(returns, 20)", "sign(ts_std(returns, 20)) * ts_std(returns, 20)",
                             "ts_std(abs(close) / abs(delay(close, 1)) - 1, 20)"),
-}  # fmt: skip
+}  # fmt: skip  # a table
 """Formulas, and others that order the names of a day alike, or in reverse."""
 
 
@@ -218,7 +218,7 @@ def test_what_orders_alike_by_its_signs_is_no_new_formula(known: str, again: str
     ["abs(returns)", "max(returns, 0)", "where(close > open, volume, 0 - volume)", "power(returns, 2)",
      "sign(returns) * volume", "where(ts_argmax(close, 5) > 0, volume, 0 - volume)", "volume * (returns > 0)",
      "1 / returns"],
-)  # fmt: skip
+)  # fmt: skip  # a table
 def test_a_step_that_does_something_is_kept(other: str) -> None:
     bare = "returns" if other.startswith(("abs", "max", "power", "1")) else "volume"
     like = find_nearest(

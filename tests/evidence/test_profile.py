@@ -116,8 +116,10 @@ def test_capacity_is_found_by_trading_it_by_hand() -> None:
     capacity = measure_capacity(panel, WINDOW, (bought, sold), 5, net)
     money = WINDOW.cut(
         pd.DataFrame(panel.fields.get("close_raw", panel.fields["close"]) * panel.fields["volume"])
-        .rolling(20, min_periods=10).mean().to_numpy()
-    )  # fmt: skip
+        .rolling(20, min_periods=10)
+        .mean()
+        .to_numpy()
+    )
     spread = WINDOW.cut(pd.DataFrame(panel.fields["returns"]).rolling(20, min_periods=10).std().to_numpy())
     shares, costs = [], []
     for capital in (capacity.at_participation, capacity.break_even):

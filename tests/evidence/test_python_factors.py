@@ -421,8 +421,12 @@ def test_code_that_cheats_after_search_costs_a_look_and_tells_agents_nothing(ser
 
 def test_what_comes_after_search_changes_no_answer(service: Maker, jail: LazySandbox, tmp_path: Path) -> None:
     """Two markets that are the same until search ends and opposite after it: agents hear the same bytes."""
-    texts = [STATE, COPY, STATE.replace("return pd", "raise ValueError(close[-1])\n    return pd"),
-             STATE.replace("return pd", "out = out - out.mean(axis=0)\n    return pd")]  # fmt: skip
+    texts = [
+        STATE,
+        COPY,
+        STATE.replace("return pd", "raise ValueError(close[-1])\n    return pd"),
+        STATE.replace("return pd", "out = out - out.mean(axis=0)\n    return pd"),
+    ]
     panel = market()
     stop = service().windows.search.stop
     heard = []

@@ -235,8 +235,11 @@ def rewrite(record: dict[str, Any], outcome: dict[str, Any]) -> None:
     """Make a verdict say what a forged outcome says."""
     numbers = {key: outcome[key] for key in ("p_value", "level", "discoveries_before")}
     record["metrics"]["selection"] = {
-        **outcome["selection"], **numbers, "deflated_sharpe": outcome["deflated_sharpe"], "power": outcome["power"],
-    }  # fmt: skip
+        **outcome["selection"],
+        **numbers,
+        "deflated_sharpe": outcome["deflated_sharpe"],
+        "power": outcome["power"],
+    }
     record["reasons"][-1]["numbers"].update(numbers)
     record["reasons"][-1]["message"] = (
         f"p = {outcome['p_value']:.2g} on selection, level {outcome['level']:.2g} for trial 2 with 1 found before"

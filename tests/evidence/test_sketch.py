@@ -252,8 +252,10 @@ def test_a_later_day_makes_nothing_anew_and_another_window_does(tmp_path: Path) 
     engine, short = Engine(market()), Engine(market().rows(0, 400))
     rows = [LibraryRow("a", "rank(close)", "", "h", "run", {})]
     window, other = Window("search", 0, 250, "a", "b"), Window("search", 0, 255, "a", "b")
-    folders = [LibraryValues(each, span, tmp_path, lambda one: parse(one.text), rows).folder
-               for each, span in ((engine, window), (short, window), (engine, other))]  # fmt: skip
+    folders = [
+        LibraryValues(each, span, tmp_path, lambda one: parse(one.text), rows).folder
+        for each, span in ((engine, window), (short, window), (engine, other))
+    ]
     assert folders[0] == folders[1] != folders[2]
 
 
@@ -262,9 +264,14 @@ def test_a_later_day_makes_nothing_anew_and_another_window_does(tmp_path: Path) 
 
 def sketches(count: int, seed: int = 0) -> dict[str, Sketch]:
     rng = np.random.default_rng(seed)
-    return {f"f{seed}-{at}": Sketch(rng.integers(-127, 128, 8192).astype(np.int8),
-                                    rng.integers(MISSING_CELL, 128, 4096).astype(np.int8), float(rng.random()))
-            for at in range(count)}  # fmt: skip
+    return {
+        f"f{seed}-{at}": Sketch(
+            rng.integers(-127, 128, 8192).astype(np.int8),
+            rng.integers(MISSING_CELL, 128, 4096).astype(np.int8),
+            float(rng.random()),
+        )
+        for at in range(count)
+    }
 
 
 def same(store: SketchStore, made: Mapping[str, Sketch]) -> bool:

@@ -207,7 +207,7 @@ SMALL = Campaign(
     ("open", "high", "low", "close", "volume"), ("sector",), (5, 20), 5,
     ("add", "sub", "mul", "div", "neg", "gt", "and", "where", "rank", "ts_corr", "ts_mean", "ts_max", "ts_min", "delay",
      "group_rank", "clip"),
-)  # fmt: skip
+)  # fmt: skip  # a table
 
 
 @pytest.fixture(scope="module")

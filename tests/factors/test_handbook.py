@@ -48,8 +48,12 @@ def test_every_unit_rule_and_every_field_has_words() -> None:
 
 def test_an_operator_is_found_by_name_in_any_case_and_by_its_sign() -> None:
     assert [find_operator(name).name for name in ("ts_mean", "TS_MEAN", "-", ">=", "~")] == [
-        "ts_mean", "ts_mean", "sub", "ge", "not",
-    ]  # fmt: skip
+        "ts_mean",
+        "ts_mean",
+        "sub",
+        "ge",
+        "not",
+    ]
 
 
 def test_an_unknown_operator_is_told_the_nearest() -> None:

@@ -25,7 +25,7 @@ COLUMNS = ("close", "volume", "open")
 GIVEN = {
     "window": 5.0, "q": 0.3, "n": 4.0, "low": -0.5, "high": 0.75, "lag": 2.0, "fast": 2.0, "slow": 4.0, "signal": 3.0,
     "k": 1.5, "share": 0.2, "value": 0.25, "limit": 1.5,
-}  # fmt: skip
+}  # fmt: skip  # a table
 """What stands for a number that must be given."""
 KEYWORDS = {"min_periods": (1, 3, 5), "ddof": (0, 1), "span": (1, 2.5, 9), "to": (0.5, 2)}
 """What stands for a keyword; of choices, every word."""

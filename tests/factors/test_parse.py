@@ -173,7 +173,7 @@ STAGES = {
     "ts_returns(close, window=-3)": "causal", "exp(close)": "types", "1 + 2": "types", "ts_mean(3, 5)": "types",
     "close / 0": "types", "log(-1) * close": "types", "close & open": "types", "where(close, 1, 2)": "types",
     "(1 > 2) * close": "types", "close ** rank(close)": "types", "1e15 ** 16 * close": "types",
-}  # fmt: skip
+}  # fmt: skip  # a table
 
 
 @pytest.mark.parametrize("text", STAGES)
@@ -258,8 +258,12 @@ def test_a_tree_is_expressed_as_its_text_is_read(seed: int) -> None:
     tree = sample(np.random.default_rng(seed), max_size=9).root
     built, read_ = express(tree), parse(render(tree))
     assert (built.id, built.core, built.lookback, built.unit, built.fields) == (
-        read_.id, read_.core, read_.lookback, read_.unit, read_.fields
-    )  # fmt: skip
+        read_.id,
+        read_.core,
+        read_.lookback,
+        read_.unit,
+        read_.fields,
+    )
     assert built.text == render(tree)
 
 

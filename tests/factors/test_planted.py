@@ -26,8 +26,12 @@ def test_plants_follow_from_the_seed_and_keep_the_stated_range() -> None:
     assert len({plant.text for plant in plants}) == 5
     assert all(0.02 <= plant.rank_ic <= 0.03 for plant in plants)
     assert sorted((plant.end < 1, plant.half_life_days is not None) for plant in plants) == [
-        (False, False), (False, False), (False, False), (False, True), (True, False),
-    ]  # fmt: skip
+        (False, False),
+        (False, False),
+        (False, False),
+        (False, True),
+        (True, False),
+    ]
 
 
 def test_plants_are_formulas_that_no_textbook_knows() -> None:

@@ -43,9 +43,11 @@ def test_the_residual_has_no_mean_and_no_correlation_with_any_exposure() -> None
 def test_an_exposure_that_says_nothing_new_changes_nothing() -> None:
     panel = panels.draw(3, 12, 50, "prices")
     plain, twice, flat = computed(
-        panel, "regress_out(returns, close)", "regress_out(returns, close, sqrt(close * close) * 3)",
+        panel,
+        "regress_out(returns, close)",
+        "regress_out(returns, close, sqrt(close * close) * 3)",
         "regress_out(returns, close, mean_across(close))",
-    )  # fmt: skip
+    )
     np.testing.assert_allclose(twice, plain, atol=1e-6)
     np.testing.assert_allclose(flat, plain, atol=1e-6)
 

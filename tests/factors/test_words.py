@@ -22,9 +22,15 @@ SENTENCES = st.lists(st.sampled_from(["calm", "price", "prices", "the", "volume"
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [("volatile", "volatility"), ("price", "prices"), ("month", "monthly"), ("trade", "trading"),
-     ("stress", "stressed"), ("reversal", "reverse")],
-)  # fmt: skip
+    [
+        ("volatile", "volatility"),
+        ("price", "prices"),
+        ("month", "monthly"),
+        ("trade", "trading"),
+        ("stress", "stressed"),
+        ("reversal", "reverse"),
+    ],
+)
 def test_forms_of_a_word_meet(one: str, other: str) -> None:
     assert find_stems(one) == find_stems(other) != ()
 

@@ -31,7 +31,7 @@ COMMANDS = [
     "audit verify", "audit tail", "token list --file nothing.yaml", "route --file nothing.jsonl",
     "models plan --gpu nothing", "sandbox check nothing.py", "news list", "doctor nothing.yaml", "init",
     "serve mcp nothing",
-]  # fmt: skip
+]  # fmt: skip  # a table
 
 
 def without_words(value: Any, *, named: bool = False) -> Any:

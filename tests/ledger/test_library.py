@@ -33,8 +33,10 @@ def test_what_is_written_is_read_in_order(ledger: Ledger) -> None:
     assert ledger.library.rows() == [ROW]
     assert ledger.library.standings("f1") == [added, RETIRED] == ledger.library.standings()
     assert [(one.day, one.rank_ic) for one in ledger.library.sightings("f1")] == [
-        (DAYS[0], 0.01), (DAYS[1], None), (DAYS[2], 0.03),
-    ]  # fmt: skip
+        (DAYS[0], 0.01),
+        (DAYS[1], None),
+        (DAYS[2], 0.03),
+    ]
 
 
 def test_a_day_is_seen_once_and_its_first_reading_stands(ledger: Ledger) -> None:

@@ -20,10 +20,16 @@ from ..evidence.lab import read
 
 FIRST, SECOND = "rank(ts_skew(volume, 31))", "ts_mad(close / open, 23) * -1"
 JUDGED = {
-    "horizon_days": 5, "returns": "residual", "label_scale": "own_risk", "sign": -1, "judged_to": "2020-06-30",
-    "rank_ic": -0.03, "deviation": 0.08,
-    "sectors": True, "names": ["A", "B"],
-}  # fmt: skip
+    "horizon_days": 5,
+    "returns": "residual",
+    "label_scale": "own_risk",
+    "sign": -1,
+    "judged_to": "2020-06-30",
+    "rank_ic": -0.03,
+    "deviation": 0.08,
+    "sectors": True,
+    "names": ["A", "B"],
+}
 
 
 @pytest.fixture

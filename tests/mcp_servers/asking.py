@@ -34,9 +34,13 @@ def repeat(until: float, drawn: st.SearchStrategy[Any], ask: Callable[[Any], Non
 
         @seed(number)
         @settings(
-            max_examples=5, deadline=None, database=None, phases=[Phase.generate], print_blob=False,
+            max_examples=5,
+            deadline=None,
+            database=None,
+            phases=[Phase.generate],
+            print_blob=False,
             suppress_health_check=list(HealthCheck),
-        )  # fmt: skip
+        )
         @given(drawn)
         def once(asked: Any) -> None:
             ask(asked)
@@ -92,12 +96,14 @@ def requests(handles: list[str], ids: list[str]) -> st.SearchStrategy[tuple[str,
         uris(handles, ids).map(lambda uri: ("read_resource", {"uri": uri, "cache_mode": "bypass"})),
         st.builds(
             lambda name, given: ("get_prompt", {"name": name, "arguments": given}),
-            st.sampled_from(PROMPTS) | text, words,
+            st.sampled_from(PROMPTS) | text,
+            words,
         ),
         st.builds(lambda of, given: ("complete", {"ref": of, "argument": given}), ref, argument),
         st.builds(
             lambda kind, cursor: (f"list_{kind}", {"cursor": cursor, "cache_mode": "bypass"}),
-            st.sampled_from(["tools", "prompts", "resources", "resource_templates"]), st.none() | text | cursors(),
+            st.sampled_from(["tools", "prompts", "resources", "resource_templates"]),
+            st.none() | text | cursors(),
         ),
-    )  # fmt: skip
+    )
     return st.tuples(st.sampled_from(sorted(SERVERS)), asked)

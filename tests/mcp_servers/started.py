@@ -110,7 +110,7 @@ def over_http(folder: Path, start: Start) -> Iterator[Served]:
     command = [
         *alphaloom(), "serve", "mcp", "--all", "--http", "127.0.0.1:0", "--auth", str(folder / "tokens.yaml"),
         "--campaign", str(campaign(folder, start.rules)), "--workspace", str(workspace), *start.options,
-    ]  # fmt: skip
+    ]  # fmt: skip  # a table
     with started(command, log) as (process, url):
         yield Served(process, url, workspace, tokens, log)
 

@@ -39,12 +39,20 @@ from alphaloom.mcp_servers.errors import McpServerError, TokenRefused
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 TRUST = Trust("https://issuer.example", "https://tools.example/mcp", as_of=date(2020, 1, 1))
-RSA_KEY, EC_KEY, OTHER = (rsa.generate_private_key(65537, 2048), ec.generate_private_key(ec.SECP256R1()),
-                          rsa.generate_private_key(65537, 2048))  # fmt: skip
+RSA_KEY, EC_KEY, OTHER = (
+    rsa.generate_private_key(65537, 2048),
+    ec.generate_private_key(ec.SECP256R1()),
+    rsa.generate_private_key(65537, 2048),
+)
 CLAIMS: dict[str, Any] = {
-    "iss": TRUST.issuer, "aud": [TRUST.audience, "other"], "sub": "team-x", "exp": int(NOW.timestamp()) + 600,
-    "scope": "openid data:read data:jurisdiction:CH", "alphaloom_as_of": "2015-12-31", "alphaloom_fields": ["close"],
-}  # fmt: skip
+    "iss": TRUST.issuer,
+    "aud": [TRUST.audience, "other"],
+    "sub": "team-x",
+    "exp": int(NOW.timestamp()) + 600,
+    "scope": "openid data:read data:jurisdiction:CH",
+    "alphaloom_as_of": "2015-12-31",
+    "alphaloom_fields": ["close"],
+}
 
 
 def public(key: Any, kid: str) -> dict[str, Any]:
@@ -161,7 +169,7 @@ def test_what_is_not_signed_by_a_key_of_the_issuer_is_refused() -> None:
     inside = jwt.encode(CLAIMS, OTHER, "RS256", headers={"kid": "r9", "jwk": public(OTHER, "r9"), "jku": "https://x"})
     bad = [none, shared, changed, inside, signed(key=OTHER), signed(kid="e1"), signed(kid="r9"), f"{head}.{body}.",
            "a.b.c", "alt_00000000_x", "", "." * 20_000, "ü.ü.ü", signed(algorithm="PS256"),
-           signed(algorithm="RS512")]  # fmt: skip
+           signed(algorithm="RS512")]  # fmt: skip  # a table
     assert all(reason(token) for token in bad)
 
 
@@ -259,7 +267,7 @@ def test_a_token_is_not_kept_beyond_its_end() -> None:
     [b"no json", b"[]", b"{}", b'{"active": "true"}', b'{"active": 1}', b'{"active": true}',
      json.dumps({**CLAIMS, "active": True, "iss": "https://other.example"}).encode(),
      json.dumps({**CLAIMS, "active": True, "aud": None}).encode()],
-)  # fmt: skip
+)  # fmt: skip  # a table
 def test_an_answer_that_does_not_vouch_refuses(answer: bytes) -> None:
     assert reason("good", asking(lambda _: answer))
 

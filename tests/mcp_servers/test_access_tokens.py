@@ -29,10 +29,13 @@ scopes = st.sampled_from([*ALL_SCOPES[:-1], "data:jurisdiction:CH", "data:jurisd
 names = st.text(st.characters(blacklist_categories=("C", "Zl", "Zp", "Zs")), min_size=1, max_size=30)
 days = st.dates(NOW.date(), date(2900, 1, 1))
 grants = st.builds(
-    Grant, st.lists(scopes, min_size=1, max_size=4).map(tuple), days, st.none() | st.dates(),
+    Grant,
+    st.lists(scopes, min_size=1, max_size=4).map(tuple),
+    days,
+    st.none() | st.dates(),
     st.none() | st.lists(names | st.just("12e45678"), min_size=1, max_size=3).map(tuple),
     names | st.sampled_from(["", "1e5"]),
-)  # fmt: skip
+)
 
 
 @pytest.fixture
@@ -164,9 +167,14 @@ def test_every_mistake_of_a_file_is_told_at_once_and_no_secret_with_it(path: Pat
     with pytest.raises(SettingsError) as caught:
         list_tokens(path)
     message = str(caught.value)
-    for part in ("others may use this file (mode 0644)", "expire: there is no such key",
-                 "did you mean data:confidential", "expires: this key is missing", "sha256: must be a SHA-256",
-                 "note: must not hold a token"):  # fmt: skip
+    for part in (
+        "others may use this file (mode 0644)",
+        "expire: there is no such key",
+        "did you mean data:confidential",
+        "expires: this key is missing",
+        "sha256: must be a SHA-256",
+        "note: must not hold a token",
+    ):
         assert part in message
     told = message + str(caught.value.record())
     assert issued.token[13:] not in told

@@ -45,9 +45,13 @@ SETTINGS = EvidenceSettings(
     windows=WindowSettings(search=0.45, selection=0.3, min_search_days=40, min_selection_days=40, min_sealed_days=40)
 )
 CLAIM = {
-    "id": "h1", "mechanism": "control", "statement": "a formula of the tests", "direction": 1, "horizon_days": 5,
+    "id": "h1",
+    "mechanism": "control",
+    "statement": "a formula of the tests",
+    "direction": 1,
+    "horizon_days": 5,
     "fields": ["close", "returns", "volume"],
-}  # fmt: skip
+}
 ASKED: list[tuple[str, dict[str, Any]]] = [
     ("market.search_fields", {}),
     ("market.describe_universe", {}),
@@ -71,7 +75,7 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
     ("factors.search_library", {}),
     ("evaluation.get_budget", {}),
     ("news.search_news", {"query": "plant", "limit": 20}),
-]  # fmt: skip
+]
 
 
 def told(panel: Panel, actions: Actions, caller: Caller, folder: Path) -> list[str]:
@@ -180,7 +184,7 @@ def test_a_library_factor_that_later_days_judged_is_not_there_yet(tmp_path: Path
     judged = {
         "horizon_days": 5, "returns": "residual", "sign": 1, "judged_to": str(panel.dates[350]), "rank_ic": 0.02,
         "deviation": 0.1, "sectors": True, "names": list(panel.symbols), "label_scale": "none",
-    }  # fmt: skip
+    }  # fmt: skip  # a table
     kept = LibraryRow(
         "f" + "1" * 16, "rank(volume)", "rank(volume)", "h", "elsewhere", {}, "imported", {"judged": judged}
     )

@@ -40,11 +40,11 @@ TEXTS = (
     "🜁", "'; DROP TABLE trials; --", "../../../etc/passwd", "/etc/shadow", "\x00", "\ud800", "ts_kurt(high / low, 25)",
     "x" * 3000, "NaN", "1e400", "-1", "rank(" * 400, "__import__('os').system('id')", "{{7*7}}", "selection.close",
     "close\n\nsealed", *JUNK,
-)  # fmt: skip
+)  # fmt: skip  # a table
 ODD = st.one_of(
     st.none(), st.booleans(), st.integers(-(10**30), 10**30), st.integers(-2, 120), st.floats(),
     st.binary(max_size=4).map(repr), st.sampled_from(TEXTS), st.sampled_from(WINDOWS), st.text(max_size=30),
-)  # fmt: skip
+)  # fmt: skip  # a table
 NESTED = st.recursive(
     ODD,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),

@@ -210,7 +210,7 @@ def test_host_and_origin_are_looked_at_first_whatever_is_asked(served: Running) 
      ("Host", "LOCALHOST:9", 200), ("Host", "[::1]:9", 200),
      ("Origin", "http://localhost:9.evil.example", 403), ("Origin", "http://localhost:x@evil.example", 403),
      ("Origin", "http://127.0.0.1:80/path", 403), ("Origin", "null", 403), ("Origin", "http://localhost:9", 200)],
-)  # fmt: skip
+)  # fmt: skip  # a table
 def test_host_and_origin_are_compared_as_a_whole(served: Running, header: str, value: str, status: int) -> None:
     assert httpx2.get(f"{served.url}/health", headers={header: value}).status_code == status
 

@@ -52,7 +52,7 @@ def test_the_same_work_is_one_job_and_what_failed_may_be_begun_again() -> None:
 
 def test_what_breaks_by_a_mistake_of_ours_says_nothing_of_it() -> None:
     jobs = Jobs()
-    begun = jobs.begin("break", {}, lambda _: {"n": open("/secret/path").read()})  # noqa: SIM115
+    begun = jobs.begin("break", {}, lambda _: {"n": open("/secret/path").read()})  # noqa: SIM115 - it is to fail
     assert "secret" not in str(ended(jobs, begun["job"]))
     jobs.close()
 

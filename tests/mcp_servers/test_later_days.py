@@ -41,9 +41,12 @@ SETTINGS = EvidenceSettings(
     max_similarity=1.0,
 )
 BY_TEXT = (
-    "factors.check_factor", "factors.explain_factor", "factors.translate_factor", "factors.find_similar",
+    "factors.check_factor",
+    "factors.explain_factor",
+    "factors.translate_factor",
+    "factors.find_similar",
     "factors.register_factor",
-)  # fmt: skip
+)
 AFTERWARDS: list[tuple[str, dict[str, Any]]] = [
     ("evaluation.get_budget", {}),
     ("evaluation.list_formulas", {"which": "leaders"}),
@@ -57,7 +60,7 @@ AFTERWARDS: list[tuple[str, dict[str, Any]]] = [
         for name in ("close", "close_raw", "volume", "vwap", "amount", "returns")
     ),
     *(("market.get_history", {"field": name}) for name in ("close", "volume", "returns")),
-]  # fmt: skip
+]
 LEVELS = (
     "rank(ts_std(returns, 20)) + 0.001 * rank(where(close_raw > 30, close_raw / close, 0))",
     "where(close / delay(close, 1) > 1.05, close_raw / close, 0)",
@@ -169,8 +172,14 @@ class Conversation:
 
 async def ask(evaluator: Any, sold: Panel, texts: Sequence[str]) -> list[tuple[str, str]]:
     fields = sorted(sold.fields)
-    claim = {"id": "h", "mechanism": "probe", "statement": "what code tells", "direction": 1, "horizon_days": 5,
-             "fields": fields}  # fmt: skip
+    claim = {
+        "id": "h",
+        "mechanism": "probe",
+        "statement": "what code tells",
+        "direction": 1,
+        "horizon_days": 5,
+        "fields": fields,
+    }
     async with opened_to(evaluator) as sessions:
         talk = Conversation(sessions)
         scored = await talk.note_scores(texts, claim)
@@ -230,11 +239,16 @@ def test_no_probe_tells_two_panels_apart_that_differ_after_search(jail: LazySand
 @pytest.mark.parametrize(("quoted", "volume"), [(True, "adjusted"), (False, "quoted"), (False, "adjusted")])
 def test_other_ways_to_adjust_hide_as_much(quoted: bool, volume: str, jail: LazySandbox, tmp_path: Path) -> None:
     code = HEAD.replace(", panel['close_raw']", ", panel['open']")
-    texts = [code + f"    raise ValueError({m})\n" for m in (
-        "[hash(panel[name].to_numpy().tobytes()) for name in panel]", "close.iloc[0].to_list()",
-        "panel['volume'].iloc[0].to_list()", "list(close.columns)",
-        "sorted(set(panel['sector'].to_numpy().ravel().tolist()), key=str)",
-    )]  # fmt: skip
+    texts = [
+        code + f"    raise ValueError({m})\n"
+        for m in (
+            "[hash(panel[name].to_numpy().tobytes()) for name in panel]",
+            "close.iloc[0].to_list()",
+            "panel['volume'].iloc[0].to_list()",
+            "list(close.columns)",
+            "sorted(set(panel['sector'].to_numpy().ravel().tolist()), key=str)",
+        )
+    ]
     sold = [panel(other, quoted=quoted, volume=volume) for other in (False, True)]
     assert not unlike(sold, [*texts, code + "    return -close.pct_change(5).rolling(7).mean()\n"], jail, tmp_path)
 

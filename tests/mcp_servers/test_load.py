@@ -41,9 +41,13 @@ MOST_GROWTH = 1.10
 """Memory at the end over memory after a third of the time, when every caller has had its servers for long."""
 FIELDS = ("close", "open", "returns", "volume")
 CLAIM = {
-    "id": "h1", "mechanism": "control", "statement": "a formula of the tests", "direction": 1, "horizon_days": 5,
+    "id": "h1",
+    "mechanism": "control",
+    "statement": "a formula of the tests",
+    "direction": 1,
+    "horizon_days": 5,
     "fields": ["high", "low"],
-}  # fmt: skip
+}
 Line = tuple[str, str, str]
 TLS = ssl.create_default_context()
 

@@ -58,7 +58,7 @@ METHODS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("notifications/cancelled", {"requestId": 1}),
     ("logging/setLevel", {"level": "debug"}),
     ("sampling/createMessage", {}),
-)  # fmt: skip
+)
 ODD_HEADERS = {
     "accept": ["application/json", "*/*", "", "text/html", "text/event-stream"],
     "content-type": ["text/plain", "", "application/json; charset=utf-16", "application/x-www-form-urlencoded"],
@@ -83,12 +83,18 @@ TRACES = ("Traceback", "site-packages", str(ROOT), "sqlite3", '.py"')
 TOLD_TWICE = "h11._util.LocalProtocolError: can't handle event type Response when role=SERVER and state=MUST_CLOSE"
 """uvicorn's own: it refuses a body that is cut wrongly and then does not take the answer to what came before it."""
 RAW = (
-    b"", b"\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"POST /market/mcp HTTP/1.1\r\nContent-Length: 99999\r\n\r\n{",
-    b"\x16\x03\x01\x02\x00", b"POST /market/mcp HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n",
-    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"GET " + b"/" * 70_000 + b" HTTP/1.1\r\n\r\n",
-    b"GET /health HTTP/1.1\r\nHost: x\r\nx: " + b"y" * 70_000, b"\xff" * 500,
+    b"",
+    b"\r\n\r\n",
+    b"GET / HTTP/9.9\r\n\r\n",
+    b"POST /market/mcp HTTP/1.1\r\nContent-Length: 99999\r\n\r\n{",
+    b"\x16\x03\x01\x02\x00",
+    b"POST /market/mcp HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n",
+    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    b"GET " + b"/" * 70_000 + b" HTTP/1.1\r\n\r\n",
+    b"GET /health HTTP/1.1\r\nHost: x\r\nx: " + b"y" * 70_000,
+    b"\xff" * 500,
     b"POST /market/mcp HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabc",
-)  # fmt: skip
+)
 
 
 class Body(bytes):

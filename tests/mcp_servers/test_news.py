@@ -76,7 +76,7 @@ def test_a_text_comes_with_where_it_is_from_and_a_mark_that_it_is_data(run: Eval
         "published": "2010-10-21T12:00:00.000000Z", "known": "2010-10-21T12:00:00.000000Z",
         "provenance": {"file": "made.jsonl", "record": 1, "sha256": "0" * 64},
         "untrusted_title": "A plant", "untrusted_text": "Acme opens a plant in Ohio.", "characters": 27, "cut": False,
-    }  # fmt: skip
+    }  # fmt: skip  # a table
 
 
 def test_pages_follow_one_another_and_questions_narrow_them(run: Evaluator, tmp_path: Path) -> None:

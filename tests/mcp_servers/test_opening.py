@@ -146,9 +146,15 @@ def test_a_formula_is_checked_before_the_market_is_open(tmp_path: Path) -> None:
     settings = MarketSettings(synthetic=SyntheticConfig(days=80, names=30), plants=PlantSettings(count=0))
     with Ledger.open(tmp_path, clock=clock) as ledger:
         ground = ServerSetup(
-            lambda: pytest.fail("the market was opened"), ledger, SMALL, Budget(),
-            SearchConstraints(("close", "volume")), clock, unrecorded, columns=settings.columns,
-        )  # fmt: skip
+            lambda: pytest.fail("the market was opened"),
+            ledger,
+            SMALL,
+            Budget(),
+            SearchConstraints(("close", "volume")),
+            clock,
+            unrecorded,
+            columns=settings.columns,
+        )
         caller = CallerContexts(ground).serve(Caller("ann", EVERY_SCOPE))
 
         async def ask() -> list[dict[str, Any]]:

@@ -132,10 +132,12 @@ def test_who_may_not_read_is_shown_nothing(evaluator: Evaluator) -> None:
         factors = clients["factors"]
         prompt = PromptReference(type="ref/prompt", name="review_factor")
         return [
-            (await factors.list_tools()).tools, (await factors.list_resources()).resources,
-            (await factors.list_resource_templates()).resource_templates, (await factors.list_prompts()).prompts,
+            (await factors.list_tools()).tools,
+            (await factors.list_resources()).resources,
+            (await factors.list_resource_templates()).resource_templates,
+            (await factors.list_prompts()).prompts,
             (await factors.complete(prompt, {"name": "id", "value": ""})).completion.values,
-        ]  # fmt: skip
+        ]
 
     assert talked(served, ask) == [[], [], [], [], []]
     told = refusal(served, "factors", lambda c: c.read_resource("alphaloom://library"))

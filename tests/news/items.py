@@ -26,7 +26,7 @@ def item(
     return NewsItem(
         source, "", symbols, "", clean.text, published, published + timedelta(minutes=late), "news",
         Provenance("made.jsonl", 1, "0" * 64), credibility, judge_text(clean).signs,
-    )  # fmt: skip
+    )  # fmt: skip  # a table
 
 
 def crowd(count: int, minutes: float = 0, apart: float = 1, text: str = RUMOUR) -> list[NewsItem]:

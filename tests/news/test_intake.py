@@ -153,7 +153,7 @@ def test_everything_wrong_in_lines_is_said_at_once(tmp_path: Path) -> None:
     assert [line.partition(":")[0] for line in lines] == [
         "record 3, publishd", "record 4", "record 5", "record 7", "record 1, published", "record 2, known",
         "record 3, credibility", "record 6, kind", "record 6, symbols",
-    ]  # fmt: skip
+    ]  # fmt: skip  # a table
     assert "Rename it to 'published'" in lines[0]
 
 
@@ -184,9 +184,10 @@ def test_a_broken_table_is_refused(tmp_path: Path) -> None:
     assert refused(write(tmp_path, "a.csv", "time,x\n1,2\n"))[0].startswith("body: the column is missing")
     lines = refused(write(tmp_path, "b.csv", "time_utc,symbol,text\n,ACME,hello\n2015-13-01T00:00:00Z,ACME,\n"))
     assert [line.partition(" (got")[0].partition(";")[0] for line in lines] == [
-        "record 1, published: it is missing", "record 2, published: it is not an instant of the calendar",
+        "record 1, published: it is missing",
+        "record 2, published: it is not an instant of the calendar",
         "record 2, body: the record has neither a title nor a text",
-    ]  # fmt: skip
+    ]
 
 
 def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:

@@ -144,10 +144,15 @@ class _Scene:
         """Start the servers and return the settings that name them."""
         plays = [PLAYS.get(self.kind), WELL][: self.models]
         models = {
-            name: {"model": f"{self.provider}/tiny", "place": "remote", "api_key_env": name.upper(), **self.prices,
-                   "api_base": stack.enter_context(served(play, self._hearing(name)))}
+            name: {
+                "model": f"{self.provider}/tiny",
+                "place": "remote",
+                "api_key_env": name.upper(),
+                **self.prices,
+                "api_base": stack.enter_context(served(play, self._hearing(name))),
+            }
             for name, play in zip(("m1", "m2"), plays, strict=False)
-        }  # fmt: skip
+        }
         seconds = IMPATIENT_S if self.kind in SILENT else PATIENT_S
         health = {"patience_seconds": 0, "heartbeat_seconds": 0, "probe_seconds": PATIENT_S}
         return RouterConfig.model_validate(
@@ -185,9 +190,12 @@ def outcome(kind: str, models: int, *, priced: bool, provider: str = "hosted_vll
         most = [charges.bound_cost(name, task(), body["messages"]).cost_usd for name, body in scene.asked]
         return Outcome(
             Row(" ".join(name for name, _ in scene.asked), words if priced else "", got),
-            sum(call.cost_usd for call in calls), sum(_least(ledger, charges, call) for call in calls), sum(most),
-            said, len(ledger.holds.open()),
-        )  # fmt: skip
+            sum(call.cost_usd for call in calls),
+            sum(_least(ledger, charges, call) for call in calls),
+            sum(most),
+            said,
+            len(ledger.holds.open()),
+        )
 
 
 async def _asked(router: Router) -> tuple[str, str]:

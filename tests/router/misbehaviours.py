@@ -38,9 +38,13 @@ def chat(content: Any = GOOD, /, finish: str = "stop", usage: Any = USAGE, **mes
     """Return a chat completion."""
     said = {"role": "assistant", "content": content, **message}
     return {
-        "id": "x", "object": "chat.completion", "created": 1, "model": "tiny",
-        "choices": [{"index": 0, "message": said, "finish_reason": finish}], "usage": usage,
-    }  # fmt: skip
+        "id": "x",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "tiny",
+        "choices": [{"index": 0, "message": said, "finish_reason": finish}],
+        "usage": usage,
+    }
 
 
 def says(body: Any) -> Play:
@@ -176,7 +180,7 @@ PLAYS: dict[str, Play] = {
     "cached as Anthropic tells": tokens(40, 17, cache_read_input_tokens=30, cache_creation_input_tokens=0),
     "cached more than sent": tokens(40, 17, prompt_tokens_details={"cached_tokens": 4000}),
     "cached less than nothing": tokens(40, 17, prompt_tokens_details={"cached_tokens": -4000}),
-}  # fmt: skip
+}
 
 
 class _Listener(socketserver.ThreadingTCPServer):

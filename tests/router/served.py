@@ -67,10 +67,13 @@ def chatting(say: Say = lambda _messages, _seed: IDEA) -> Iterator[Served]:
             asked = json.loads(text)
             message = {"role": "assistant", "content": say(asked["messages"], asked.get("seed", 0))}
             reply = {
-                "id": "x", "object": "chat.completion", "created": 1, "model": asked["model"],
+                "id": "x",
+                "object": "chat.completion",
+                "created": 1,
+                "model": asked["model"],
                 "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
                 "usage": {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18},
-            }  # fmt: skip
+            }
             self.send(200, json.dumps(reply).encode())
 
         def do_GET(self) -> None:

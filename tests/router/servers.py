@@ -217,10 +217,13 @@ def _chat(body: dict[str, Any], text: str) -> dict[str, Any]:
     """Return an answer as servers shape it."""
     message = {"role": "assistant", "content": text}
     return {
-        "id": "x", "object": "chat.completion", "created": 1, "model": body["model"],
+        "id": "x",
+        "object": "chat.completion",
+        "created": 1,
+        "model": body["model"],
         "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
         "usage": {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18},
-    }  # fmt: skip
+    }
 
 
 def _error(status: int) -> dict[str, Any]:

@@ -57,7 +57,7 @@ def task(run: str, number: int) -> Task:
     return Task(
         role="idea", intent="new", messages=says, schema=Said, prompt="p", run=run, seed=1,
         max_tokens=int(WORST * 1e6 / PRICE), tenant="desk",
-    )  # fmt: skip
+    )  # fmt: skip  # a table
 
 
 def ledger(workspace: str, address: str = "", *runs: str) -> Ledger:

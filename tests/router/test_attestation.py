@@ -310,9 +310,11 @@ def test_the_refusal_names_each_model_and_why_it_is_not_there(ledger: Ledger, ta
     before = len(served.bodies)
     near = {"model": "hosted_vllm/near", "place": "local", "api_base": f"http://127.0.0.1:{free_port()}/v1"}
     models = {
-        "near": near, "far": FAR | FREE, "unset": near | FREE | {"place": "attested"},
+        "near": near,
+        "far": FAR | FREE,
+        "unset": near | FREE | {"place": "attested"},
         "cloud": {"model": "hosted_vllm/big", "tier": "frontier", **FREE, "api_base": served.address},
-    }  # fmt: skip
+    }
     with pytest.raises(ConfidentialWaits) as caught:
         asked(ledger, task(sensitivity="confidential"), models)
     first, *lines = str(caught.value).splitlines()

@@ -24,7 +24,7 @@ MODELS: dict[str, Any] = {
               "input_cost_per_mtok": 0.1, "output_cost_per_mtok": 0.4},
     "sealed": {"model": "c/sealed", "tier": "frontier", "place": "attested", "input_cost_per_mtok": 9.0,
                "output_cost_per_mtok": 9.0},
-}  # fmt: skip
+}  # fmt: skip  # a table
 EASY = "Which field holds the traded volume in shares?"
 HARD = (
     "Find a mechanism nobody trades by which passive flows distort borrow fees, and say how to prove that it is causal."
@@ -138,17 +138,24 @@ def test_a_tasks_own_latency_is_the_one_that_counts(task: Callable[..., Task]) -
 
 
 @given(
-    st.text(max_size=400), st.sampled_from([None, *ROLE_INTENTS, "x"]),
-    st.sampled_from(["public", "internal", "confidential"]), st.sampled_from(["", "EU", "CH"]), st.integers(1, 5_000),
+    st.text(max_size=400),
+    st.sampled_from([None, *ROLE_INTENTS, "x"]),
+    st.sampled_from(["public", "internal", "confidential"]),
+    st.sampled_from(["", "EU", "CH"]),
+    st.integers(1, 5_000),
     st.sampled_from([PROVEN, frozenset()]),
-)  # fmt: skip
+)
 def test_no_decision_breaks_a_rule(
     prompt: str, role: str | None, sensitivity: Any, jurisdiction: str, tokens: int, proven: frozenset[str]
 ) -> None:
     asked = RoutingQuestion(
-        prompt=prompt, role=role, sensitivity=sensitivity, jurisdiction=jurisdiction, context_tokens=tokens,
+        prompt=prompt,
+        role=role,
+        sensitivity=sensitivity,
+        jurisdiction=jurisdiction,
+        context_tokens=tokens,
         attested=proven,
-    )  # fmt: skip
+    )
     decision = decider().decide(asked)
     assert decision == decider().decide(asked)
     json.dumps(decision.record(), allow_nan=False)

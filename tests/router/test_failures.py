@@ -57,9 +57,14 @@ def free_port() -> int:
 async def broken(provider: str, port: int) -> Failure:
     litellm = load_litellm()
     asked = litellm.acompletion(
-        model=f"{provider}/x", api_base=f"http://127.0.0.1:{port}/v1", api_key="none", timeout=0.7, max_retries=0,
-        num_retries=0, messages=[{"role": "user", "content": "hello"}],
-    )  # fmt: skip
+        model=f"{provider}/x",
+        api_base=f"http://127.0.0.1:{port}/v1",
+        api_key="none",
+        timeout=0.7,
+        max_retries=0,
+        num_retries=0,
+        messages=[{"role": "user", "content": "hello"}],
+    )
     outcome = (await asyncio.gather(asked, return_exceptions=True))[0]
     await litellm.close_litellm_async_clients()
     missed = AttemptFailed("said")

@@ -12,11 +12,16 @@ from alphaloom.router.redaction import KEY_MASK, Redactor
 
 ASCII = st.characters(max_codepoint=126, min_codepoint=32)
 SEEN = {
-    "a private key": "-----BEGIN RSA PRIVATE KEY-----", "AWS": "AKIA" + "A1" * 8,
-    "OpenAI, Anthropic and others": "sk-" + "a" * 18, "Google": "AIza" + "A" * 35, "Hugging Face": "hf_" + "a" * 34,
-    "GitHub": "ghp_" + "a" * 36, "GitHub, fine-grained": "github_pat_" + "a" * 60, "Slack": "xoxb-1234567890-abc",
+    "a private key": "-----BEGIN RSA PRIVATE KEY-----",
+    "AWS": "AKIA" + "A1" * 8,
+    "OpenAI, Anthropic and others": "sk-" + "a" * 18,
+    "Google": "AIza" + "A" * 35,
+    "Hugging Face": "hf_" + "a" * 34,
+    "GitHub": "ghp_" + "a" * 36,
+    "GitHub, fine-grained": "github_pat_" + "a" * 60,
+    "Slack": "xoxb-1234567890-abc",
     "a signed token": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.abc",
-}  # fmt: skip
+}
 TOLD = ["api_key: 9f8e7d6c5b4a39281706", "Authorization: Bearer 9f8e7d6c5b4a39281706", "postgresql://u:pw@h"]
 PROSE = [
     "Basic materials lead, basic industrials-2024 lag.",

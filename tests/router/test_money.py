@@ -33,9 +33,12 @@ def server() -> Iterator[Server]:
 
 def paid(server: Server, **more: Any) -> dict[str, Any]:
     model = {
-        "model": "hosted_vllm/tiny", "place": "remote", "api_base": server.address, "input_cost_per_mtok": 0.0,
+        "model": "hosted_vllm/tiny",
+        "place": "remote",
+        "api_base": server.address,
+        "input_cost_per_mtok": 0.0,
         "output_cost_per_mtok": 10_000.0,
-    }  # fmt: skip
+    }
     return {"models": {"m": model}, "timeout_seconds": 0.6, "retries": 3, "health": {"patience_seconds": 0}} | more
 
 
@@ -86,7 +89,7 @@ def test_a_call_that_is_given_up_from_outside_is_charged(
         ({"usage": {"prompt_tokens": -500_000, "completion_tokens": 7, "total_tokens": 9}}, 0.21),
         ({"usage": {"prompt_tokens": 5, "completion_tokens": 0, "total_tokens": 5}}, 0.21),
     ],
-)  # fmt: skip
+)
 def test_an_answer_that_says_nothing_sound_of_its_price_is_not_free(
     build: Build, task: Make, server: Server, ledger: Ledger, provider: str, priced: tuple[Any, float]
 ) -> None:

@@ -23,9 +23,13 @@ from alphaloom.router.calls.replies import HedgedAttempt, ModelAnswer
 
 SENT, WORST = "a prompt of five words, and more", HedgedAttempt("m", "", 60, 100, 1.0)
 anything = st.one_of(
-    st.integers(), st.floats(allow_nan=True), st.none(), st.text(max_size=5), st.booleans(),
+    st.integers(),
+    st.floats(allow_nan=True),
+    st.none(),
+    st.text(max_size=5),
+    st.booleans(),
     st.lists(st.integers(), max_size=2),
-)  # fmt: skip
+)
 
 
 def told(prompt: Any, completion: Any, cached: Any = None, written: Any = None) -> Any:

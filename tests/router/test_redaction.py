@@ -24,10 +24,16 @@ UNITS = ["sh", "shares", "%", "bps", "contracts", "lots", "k shares", "mm notion
 SIDES = ["long", "short", "Bought", "sold", "holding", "SELL", "position in", "target weight", "exposure to"]
 tickers, amounts, units, sides = (st.sampled_from(choices) for choices in (TICKERS, AMOUNTS, UNITS, SIDES))
 SHAPES = (
-    "{name} {much} {unit}", "{name}: {much} {unit}", "{much} {unit} of {name}", "{much} {unit} {name}",
-    "{side} {much} {name}", "{side} {name} {much}", "{side} {much} {unit} of {name}", "{side} {name}: {much} {unit}",
+    "{name} {much} {unit}",
+    "{name}: {much} {unit}",
+    "{much} {unit} of {name}",
+    "{much} {unit} {name}",
+    "{side} {much} {name}",
+    "{side} {name} {much}",
+    "{side} {much} {unit} of {name}",
+    "{side} {name}: {much} {unit}",
     "{name} {side} {much}",
-)  # fmt: skip
+)
 around = st.text(alphabet="abcdefghij .,;:\n()", max_size=20).map(lambda text: f" {text} ")
 
 
@@ -50,9 +56,13 @@ HOW_MUCH = st.sampled_from(
 )
 value = st.one_of(st.integers(1000, 10**9), st.floats(0.001, 1e6), st.sampled_from(["12,000", "77.5%"]))
 SPELLINGS: tuple[Callable[[Any], str], ...] = (
-    json.dumps, repr, lambda it: json.dumps(json.dumps(it)), lambda it: json.dumps(it, indent=2),
-    lambda it: json.dumps({"more": [it, {"x": 1}]}), lambda it: " ".join(f"{key}={each}" for key, each in it.items()),
-)  # fmt: skip
+    json.dumps,
+    repr,
+    lambda it: json.dumps(json.dumps(it)),
+    lambda it: json.dumps(it, indent=2),
+    lambda it: json.dumps({"more": [it, {"x": 1}]}),
+    lambda it: " ".join(f"{key}={each}" for key, each in it.items()),
+)
 
 
 @given(WHO, HOW_MUCH, tickers, value, st.sampled_from(SPELLINGS), st.booleans())
@@ -87,7 +97,7 @@ def test_a_book_goes_as_a_whole(book: dict[str, float], name: str) -> None:
         "Error code: 400 - {'error': {'message': 'too long', 'code': 400}}", "ts_mean(returns, 20) * 5%", "buy AAPL",
         "", "no reply from near: Connection error.", "rank(close) / 2 hold", "litellm.RateLimitError: slow down",
     ],
-)  # fmt: skip
+)  # fmt: skip  # a table
 def test_what_is_no_position_stays(text: str) -> None:
     assert redact_text(text) == text
 
@@ -121,7 +131,7 @@ def test_a_key_goes_in_each_of_its_spellings(key: str, before: str, after: str) 
         "AKIA" + "A1" * 8, "ghp_" + "a" * 36, "-----BEGIN PRIVATE KEY-----\nabcdef123456\n-----END PRIVATE KEY-----",
         "OPENAI_API_KEY=abcdef123456",
     ],
-)  # fmt: skip
+)  # fmt: skip  # a table
 def test_what_looks_like_a_key_goes_though_nobody_configured_it(text: str) -> None:
     kept = redact_text(f"failed: {text} (again)")
     assert KEY_MASK in kept

@@ -44,8 +44,12 @@ def no_network() -> None:
 
 def stated(nonce: str, key: Ed25519PrivateKey = KEY, **changes: Any) -> bytes:
     fields = {
-        "nonce": nonce, "measurement": MEASURED, "channel": NO_CHANNEL, "issued": SECONDS, "expires": SECONDS + 600,
-    }  # fmt: skip
+        "nonce": nonce,
+        "measurement": MEASURED,
+        "channel": NO_CHANNEL,
+        "issued": SECONDS,
+        "expires": SECONDS + 600,
+    }
     return Envelope.signed(Statement.model_validate(fields | changes), key).model_dump_json().encode()
 
 
@@ -79,7 +83,7 @@ def test_a_true_statement_is_believed_until_it_ends_and_no_longer_than_the_house
         (lambda _: b"\xff not JSON", "no signed statement"),
         (lambda _: b"x" * 100_000, "gives no statement"),
     ],
-)  # fmt: skip
+)
 def test_what_proves_nothing_is_refused(answer: Callable[[str], bytes], reason: str) -> None:
     import re
 

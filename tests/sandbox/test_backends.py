@@ -57,9 +57,10 @@ CONTAINER = os.environ.get("ALPHALOOM_TEST_CONTAINER", "docker")
 IMAGE = os.environ.get("ALPHALOOM_TEST_IMAGE", "alphaloom-sandbox")
 PLATFORM = os.environ.get("ALPHALOOM_TEST_GVISOR_PLATFORM", "")
 WALLS: dict[str, Callable[[], Wall]] = {
-    "bubblewrap": Bubblewrap, "container": lambda: Container(CONTAINER, IMAGE),
+    "bubblewrap": Bubblewrap,
+    "container": lambda: Container(CONTAINER, IMAGE),
     "gvisor": lambda: GVisor(platform=PLATFORM),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -105,10 +106,9 @@ WAYS_OUT = {
     "a process": "    import os\n    os.fork()",
     "the environment": "    import os\n    assert os.environ",
     "another process": (
-        "    import os\n"
-        "    assert [p for p in os.listdir('/proc') if p.isdigit() and int(p) != os.getpid()]"
+        "    import os\n    assert [p for p in os.listdir('/proc') if p.isdigit() and int(p) != os.getpid()]"
     ),
-}  # fmt: skip
+}
 
 
 def test_ways_out_are_shut(walled: Sandbox, frames: Frames, tmp_path: Path) -> None:
@@ -256,8 +256,11 @@ def test_what_is_sent_holds_all_that_it_imports() -> None:
     text = str(Path(sys.modules[Guests.__module__].__file__ or "").with_name("program.py"))
     done = subprocess.run(
         [sys.executable, "-S", "-P", "-c", program, json.dumps([*packages, text])],
-        input=json.dumps(collect_modules()), capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        input=json.dumps(collect_modules()),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.stdout.strip() == "whole", done.stderr
 
 

@@ -46,9 +46,13 @@ def without(names: tuple[str, ...], answer: int, *arguments: str) -> subprocess.
     assert machine is not None
     numbers = ",".join(str(machine.numbers[name]) for name in names)
     return subprocess.run(
-        [sys.executable, "-c", WITHOUT, numbers, str(answer), *arguments], capture_output=True, text=True, check=False,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / ".root"), *sys.path])}, timeout=100,
-    )  # fmt: skip
+        [sys.executable, "-c", WITHOUT, numbers, str(answer), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / ".root"), *sys.path])},
+        timeout=100,
+    )
 
 
 @needs_walls

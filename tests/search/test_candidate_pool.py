@@ -70,9 +70,13 @@ def test_a_market_s_own_columns_are_drawn_and_derived_ones_are_not() -> None:
 
 def test_a_panel_of_too_few_names_stands_for_nothing() -> None:
     few = Panel(
-        PANEL.dates, PANEL.symbols[:5], {name: values[:, :5] for name, values in PANEL.fields.items()},
-        PANEL.universe[:, :5], {}, {},
-    )  # fmt: skip
+        PANEL.dates,
+        PANEL.symbols[:5],
+        {name: values[:, :5] for name, values in PANEL.fields.items()},
+        PANEL.universe[:, :5],
+        {},
+        {},
+    )
     thin = SubsampledPanel(few, SEARCH)
     drafts = [parse("close / open")]
     assert CandidatePool(thin, ("close",)).get_reference_ranks(0).shape == (0, thin.fingerprint(drafts)[0].ranks.size)

@@ -20,9 +20,13 @@ PANEL = build_planted_market(SyntheticConfig(seed=3, days=500, names=90), PlantS
 FIELDS = tuple(PANEL.fields)
 SEARCH = Window("search", 0, 300, "", "")
 TEXTS = (
-    "ts_std(returns, 20)", "ts_mean(volume, 10) / ts_mean(volume, 60)", "ts_returns(close, 20)", "ts_skew(returns, 40)",
-    "ts_corr(close, volume, 20)", "high / low",
-)  # fmt: skip
+    "ts_std(returns, 20)",
+    "ts_mean(volume, 10) / ts_mean(volume, 60)",
+    "ts_returns(close, 20)",
+    "ts_skew(returns, 40)",
+    "ts_corr(close, volume, 20)",
+    "high / low",
+)
 SCORED = {f"f{at:016x}": ScoredFormula(parse(text), 0.01 * (at - 2), 4.0 * (at - 2)) for at, text in enumerate(TEXTS)}
 ASKED = [
     parse(text)

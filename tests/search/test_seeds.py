@@ -25,9 +25,12 @@ def write(folder: Path, name: str, text: str) -> Path:
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("own.txt", f"# mine\n\n{FORMULA}\n -returns \n{FORMULA}\n"), ("own.yaml", f"- {FORMULA}\n- text: -returns\n"),
-     ("own.json", json.dumps([FORMULA, "-returns"]))],
-)  # fmt: skip
+    [
+        ("own.txt", f"# mine\n\n{FORMULA}\n -returns \n{FORMULA}\n"),
+        ("own.yaml", f"- {FORMULA}\n- text: -returns\n"),
+        ("own.json", json.dumps([FORMULA, "-returns"])),
+    ],
+)
 def test_plain_lists(tmp_path: Path, name: str, text: str) -> None:
     rows = read_seeds(write(tmp_path, name, text))
     assert [row["text"] for row in rows] == [FORMULA, "-returns"]

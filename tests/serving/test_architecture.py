@@ -13,9 +13,14 @@ from alphaloom.serving.architecture import parse_architecture, read_architecture
 from alphaloom.serving.errors import ServingError
 
 PLAIN: dict[str, Any] = {
-    "model_type": "llama", "hidden_size": 256, "num_hidden_layers": 4, "num_attention_heads": 4,
-    "intermediate_size": 512, "vocab_size": 258, "max_position_embeddings": 2048,
-}  # fmt: skip
+    "model_type": "llama",
+    "hidden_size": 256,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 4,
+    "intermediate_size": 512,
+    "vocab_size": 258,
+    "max_position_embeddings": 2048,
+}
 
 
 def test_what_a_config_leaves_out_has_the_usual_meaning() -> None:

@@ -32,9 +32,14 @@ def own(tmp_path: Path) -> ServingPlan:
     folder = tmp_path / "tiny"
     folder.mkdir()
     config = {
-        "model_type": "llama", "hidden_size": 256, "num_hidden_layers": 4, "num_attention_heads": 4,
-        "intermediate_size": 512, "vocab_size": 258, "max_position_embeddings": 2048,
-    }  # fmt: skip
+        "model_type": "llama",
+        "hidden_size": 256,
+        "num_hidden_layers": 4,
+        "num_attention_heads": 4,
+        "intermediate_size": 512,
+        "vocab_size": 258,
+        "max_position_embeddings": 2048,
+    }
     (folder / "config.json").write_text(json.dumps(config))
     return make_plan(Request(find_model(str(folder))), find_device("cpu", 8))
 

@@ -32,7 +32,7 @@ OF_VLLM = {  # options of vLLM 0.32's `EngineArgs.add_cli_args`
     "model", "served-model-name", "dtype", "quantization", "kv-cache-dtype", "tensor-parallel-size", "max-model-len",
     "max-num-seqs", "max-num-batched-tokens", "gpu-memory-utilization", "enable-prefix-caching",
     "enable-chunked-prefill", "structured-outputs-config", "speculative-config",
-}  # fmt: skip
+}  # fmt: skip  # a table
 SMALL = [
     "Llama-3.2-1B",
     "Qwen2.5-7B",
@@ -59,9 +59,12 @@ requests = st.builds(
     lambda name, context, concurrency, gpus, dtype: Request(
         find_model(name), context, concurrency, gpus, dtype, prompt_tokens=8, reply_tokens=8
     ),
-    st.sampled_from(SMALL), st.integers(16, 8192), st.none() | st.integers(1, 600), st.none() | st.integers(1, 8),
+    st.sampled_from(SMALL),
+    st.integers(16, 8192),
+    st.none() | st.integers(1, 600),
+    st.none() | st.integers(1, 8),
     st.sampled_from(["auto", "bfloat16", "fp8"]),
-)  # fmt: skip
+)
 gpus_known = st.sampled_from([one for one in DEVICES.values() if one.gpu])
 
 
@@ -158,8 +161,10 @@ def test_speculation_is_written_as_vllm_reads_it() -> None:
     ]
     assert written_for.pop("num_speculative_tokens") in range(1, 9)
     assert written_for == {
-        "method": "draft_model", "model": "meta-llama/Llama-3.2-1B-Instruct", "draft_tensor_parallel_size": 2,
-    }  # fmt: skip
+        "method": "draft_model",
+        "model": "meta-llama/Llama-3.2-1B-Instruct",
+        "draft_tensor_parallel_size": 2,
+    }
     assert flags("Llama-3.1-8B", "h200", speculate="ngram")["speculative-config"]["method"] == "ngram"
 
 

@@ -92,11 +92,17 @@ def _list_cases(reviews: Reviews) -> list[dict[str, Any]]:
     waiting, rows = set(reviews.waiting()), []
     for name, row in reviews.cases().items():
         decision = reviews.decision(name)
-        rows.append({
-            "id": name, "text": row.canonical, "hypothesis": row.hypothesis, "t": row.sheet.get("t"),
-            "rank_ic": row.sheet.get("rank_ic"), "waits": name in waiting,
-            "decision": decision.record() | {"at": decision.at} if decision else None,
-        })  # fmt: skip
+        rows.append(
+            {
+                "id": name,
+                "text": row.canonical,
+                "hypothesis": row.hypothesis,
+                "t": row.sheet.get("t"),
+                "rank_ic": row.sheet.get("rank_ic"),
+                "waits": name in waiting,
+                "decision": decision.record() | {"at": decision.at} if decision else None,
+            }
+        )
     return sorted(rows, key=lambda case: (not case["waits"], case["id"]))
 
 
@@ -163,9 +169,12 @@ def _decide(ledger: Ledger, run: Run, request: tuple[str, ReviewChoice, str, str
         reviews = Reviews.of(ledger, now)
         if now.status != "paused" and reviews.decision(name) is None:
             raise ReviewRefused(
-                "Decisions are made while a run is paused.", field="run", got=now.status, allowed="paused",
+                "Decisions are made while a run is paused.",
+                field="run",
+                got=now.status,
+                allowed="paused",
                 hint="A run that is done decides no more." if now.status == "done" else f"alphaloom resume {run.id}",
-            )  # fmt: skip
+            )
         at = datetime.now(UTC).isoformat(timespec="seconds")
         decision = PersonDecision(name, choice, comment, signer_name(by), at)
         reviews.decide(decision)

@@ -23,8 +23,13 @@ if TYPE_CHECKING:
 __all__ = ["RunStanding", "open_run", "print_standing", "state_of", "status", "workspace_option"]
 
 STATE_RUNNING, STATE_PAUSED, STATE_DECIDED, STATE_STOPPED, STATE_INTERRUPTED, STATE_DONE = (
-    "running", "paused for review", "reviewed", "stopped", "interrupted", "done",
-)  # fmt: skip
+    "running",
+    "paused for review",
+    "reviewed",
+    "stopped",
+    "interrupted",
+    "done",
+)
 
 
 @contextmanager
@@ -89,7 +94,7 @@ class RunStanding:
             best=funnel.best, spent=funnel.spent, elapsed_s=last.get("elapsed_s"), doing=last.get("doing") or {},
             at=str(last.get("at", "")), waiting=waiting, ended=_read_end_reason(ledger, run.id),
             next=_find_next_command(state, run.id, workspace),
-        )  # fmt: skip
+        )  # fmt: skip  # a table
 
     def per_accepted(self) -> dict[str, float] | None:
         """Return the cost per accepted factor so far: calls, tokens, US dollars, seconds; None before the first."""

@@ -26,7 +26,7 @@ __all__ = ["Comparison", "combine", "compare_combiners"]
 COMBINER_COLUMNS = (
     "window", "combiner", "RankIC", "t", "turnover", "Sharpe", "after costs",
     "half-life", "capacity", "break-even", "rate",
-)  # fmt: skip
+)  # fmt: skip  # a table
 LEGEND = (
     "Turnover: one-way, a day. Half-life: days until the score's rank correlation with itself is a half. "
     "Capacity: capital on each side at which 95 of 100 trades are a tenth of a day's volume at most; "

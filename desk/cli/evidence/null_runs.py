@@ -28,7 +28,7 @@ __all__ = ["AnswerFolder", "NullRuns", "digest_code", "make_panel_settings", "ma
 DECIDING_ROOMS = (
     "agents", "campaign", "evaluation", "evidence", "factors", "ledger", "library", "market", "mcp_servers", "news",
     "portfolio", "router", "search",
-)  # fmt: skip
+)  # fmt: skip  # a table
 """The rooms whose code determines the result of a campaign."""
 OPEN_THRESHOLDS = {"min_search_t": 0.0, "early_search_t": 0.0, "trials_per_round": 5, "rounds": 20}
 """Agents send all that they have: the control tests the gate, so nothing may be held back before it."""

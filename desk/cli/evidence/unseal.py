@@ -98,9 +98,14 @@ def open_sealed_days(name: str, place: Path, reason: str) -> UnsealResult:
 def _refuse_unfinished(row: Run) -> None:
     if row.status != "done":
         raise DeskError(
-            f"Run {row.id} has not ended.", field="run", got=row.status, allowed="a run that is done",
-            hint=f"Finish it first: alphaloom resume {row.id}", code="seal_refused", exit_code=1,
-        )  # fmt: skip
+            f"Run {row.id} has not ended.",
+            field="run",
+            got=row.status,
+            allowed="a run that is done",
+            hint=f"Finish it first: alphaloom resume {row.id}",
+            code="seal_refused",
+            exit_code=1,
+        )
 
 
 def _write_opening(ledger: Ledger, row: Run, accepted: list[str], reason: str) -> tuple[SealedExam, str]:
@@ -113,9 +118,13 @@ def _write_opening(ledger: Ledger, row: Run, accepted: list[str], reason: str) -
 
     if not accepted:
         raise DeskError(
-            f"Run {row.id} accepted nothing, so there is nothing to examine; the days stay sealed.", field="run",
-            got="0 accepted", allowed="a run that accepted a factor or a set", code="seal_refused", exit_code=1,
-        )  # fmt: skip
+            f"Run {row.id} accepted nothing, so there is nothing to examine; the days stay sealed.",
+            field="run",
+            got="0 accepted",
+            allowed="a run that accepted a factor or a set",
+            code="seal_refused",
+            exit_code=1,
+        )
     with LazySandbox(Settings.from_record(row.config["settings"]).sandbox) as sandbox:
         evaluator = _make_evaluator(ledger, row, sandbox)
         before = find_own_opening(evaluator)

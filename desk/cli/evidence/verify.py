@@ -73,9 +73,13 @@ def _choose_verdicts(archive: RunArchive, ids: Sequence[str]) -> list[str]:
     strange = [name for name in ids if name not in archive.verdicts]
     if strange:
         raise DeskError(
-            f"Run {archive.run.id} holds no verdict on {strange[0]}.", field="ID", got=strange[0],
-            allowed=names[:20], hint="Leave the ids away to verify every verdict of the run.", code="unknown_verdict",
-        )  # fmt: skip
+            f"Run {archive.run.id} holds no verdict on {strange[0]}.",
+            field="ID",
+            got=strange[0],
+            allowed=names[:20],
+            hint="Leave the ids away to verify every verdict of the run.",
+            code="unknown_verdict",
+        )
     return list(dict.fromkeys(ids)) or names
 
 
@@ -122,9 +126,13 @@ def _replay_with_panel(
     digest = str(archive.run.config["panel"])
     if panel.digest != digest:
         raise DeskError(
-            "The panel is not the one that this run began with.", field="--panel", got=panel.digest[:12],
-            allowed=digest[:12], hint="Give the file as it was then, or use --ledger-only.", code="other_panel",
-        )  # fmt: skip
+            "The panel is not the one that this run began with.",
+            field="--panel",
+            got=panel.digest[:12],
+            allowed=digest[:12],
+            hint="Give the file as it was then, or use --ledger-only.",
+            code="other_panel",
+        )
     rows = (archive.verdicts[name] for name in ids)
     with LazySandbox(settings.sandbox) as sandbox:
         context = PanelContext.set_up(panel, archive.ledger, settings.evidence, dataset, store=False, runner=sandbox)

@@ -140,14 +140,16 @@ def _list_facts(row: Facts) -> list[tuple[str, str]]:
         *((word, str(row[key])) for key, word in SUCCESSION_WORDS if row[key]),
         ("held", direction),
         ("scored", f"{terms['horizon_days']}-day {terms['returns']} returns" if terms else DASH),
-        ("RankIC on search, as written",
-         f"{number(search.get('rank_ic'), 4, sign=True)}, t {number(search.get('t'), 2, sign=True)}"),
+        (
+            "RankIC on search, as written",
+            f"{number(search.get('rank_ic'), 4, sign=True)}, t {number(search.get('t'), 2, sign=True)}",
+        ),
         ("RankIC on selection", number(row["selection_rank_ic"], 4, sign=True)),
         ("judged up to", str(row["judged_to"] or DASH)),
         ("RankIC since", f"{rank_ic}, t {number(row['t_since'], 2, sign=True)}, {plural(row['days'], 'day')}"),
         ("last day scored", str(row["last_day"] or DASH)),
         ("evidence", _describe_evidence(row)),
-    ]  # fmt: skip
+    ]
     return [*facts, ("not watched", str(row["lacking"]))] if row["lacking"] else facts
 
 

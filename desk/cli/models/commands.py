@@ -103,7 +103,7 @@ def plan(
     request = Request(
         find_model(model), context, concurrency, gpus, dtype.value, kv_dtype.value, speculate.value,
         find_model(draft, "--draft") if draft else None, acceptance, prompt_tokens, reply_tokens, utilization,
-    )  # fmt: skip
+    )  # fmt: skip  # a table
     planned = make_plan(request, device)
     if out:
         _write_plan(planned, out)
@@ -219,10 +219,13 @@ def _find_starter(vllm: str | None) -> list[str]:
         from ....serving import ServingError
 
         raise ServingError(
-            "vLLM is not installed beside this program", code="no_server", exit_code=3, field="--vllm",
+            "vLLM is not installed beside this program",
+            code="no_server",
+            exit_code=3,
+            field="--vllm",
             hint="Install it in an environment of its own, then: "
             "--vllm '/path/to/python -m vllm.entrypoints.openai.api_server'",
-        )  # fmt: skip
+        )
     return [sys.executable, "-m", "vllm.entrypoints.openai.api_server"]
 
 

@@ -191,15 +191,22 @@ def _parse_line(line: str, number: int, role: str | None) -> _PromptLine:
             raise TypeError
     except (ValueError, TypeError, KeyError, AttributeError):
         raise DeskError(
-            f"line {number} holds no prompt", field=f"line {number}", got=line[:100],
-            allowed=LINE_EXAMPLE, hint="One JSON object a line.", code="prompts",
-        ) from None  # fmt: skip
+            f"line {number} holds no prompt",
+            field=f"line {number}",
+            got=line[:100],
+            allowed=LINE_EXAMPLE,
+            hint="One JSON object a line.",
+            code="prompts",
+        ) from None
     if misspelt := _find_misspelt_key(record):
         raise DeskError(
-            f"line {number} has the key {misspelt[0]!r}; did you mean {misspelt[1]}?", field=f"line {number}",
-            got=misspelt[0], allowed=LINE_EXAMPLE,
-            hint="Mend the key. Keys that are like neither are left alone.", code="prompts",
-        )  # fmt: skip
+            f"line {number} has the key {misspelt[0]!r}; did you mean {misspelt[1]}?",
+            field=f"line {number}",
+            got=misspelt[0],
+            allowed=LINE_EXAMPLE,
+            hint="Mend the key. Keys that are like neither are left alone.",
+            code="prompts",
+        )
     if len(prompt) > MAX_PROMPT_CHARS:
         raise DeskError(
             f"the prompt of line {number} {TOO_LONG_MESSAGE}",

@@ -100,15 +100,20 @@ def statement(ledger: Ledger, name: str | None, day: str, tenant: str | None) ->
     accepted = _count_accepted(records)
     total = _sum_bill(calls)
     return {
-        "run": run, "day": day or None, "tenant": tenant, **total,
+        "run": run,
+        "day": day or None,
+        "tenant": tenant,
+        **total,
         "paid_usd": math.fsum(call.cost_usd for call in calls if call.attempts),
         "reused": sum(not call.attempts for call in calls),
         **{f"by_{part}": _list_bills(calls, part) for part in PARTS},
         "accepted": accepted,
         "per_accepted": {name: value / accepted for name, value in total.items()} if accepted else None,
-        "escalations": _count_escalations(records), "always": {tier: _price_at_tier(records, tier) for tier in TIERS},
-        "held": _sum_reserved(ledger, run, tenant), "killed": _sum_killed(ledger, run, day, tenant),
-    }  # fmt: skip
+        "escalations": _count_escalations(records),
+        "always": {tier: _price_at_tier(records, tier) for tier in TIERS},
+        "held": _sum_reserved(ledger, run, tenant),
+        "killed": _sum_killed(ledger, run, day, tenant),
+    }
 
 
 def _sum_bill(calls: Iterable[ModelCall]) -> dict[str, Any]:

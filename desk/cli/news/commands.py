@@ -228,9 +228,10 @@ def _open_store(workspace: Path | None) -> NewsStore:
     folder = (workspace or DEFAULT_WORKSPACE) / NEWS_FOLDER
     if not folder.is_dir():
         raise WorkspaceError(
-            f"There are no texts in {workspace or DEFAULT_WORKSPACE}.", field="--workspace",
+            f"There are no texts in {workspace or DEFAULT_WORKSPACE}.",
+            field="--workspace",
             hint="Name a workspace with --workspace DIR, or take some in: alphaloom news add FILE",
-        )  # fmt: skip
+        )
     return NewsStore(folder)
 
 

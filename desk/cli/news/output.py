@@ -122,8 +122,9 @@ def read_all_files(
         raise NewsFileError(
             "\n".join(error.message for error in errors),
             findings=tuple(finding for error in errors for finding in error.findings),
-            field=", ".join(error.field for error in errors), hint=errors[0].hint,
-        )  # fmt: skip
+            field=", ".join(error.field for error in errors),
+            hint=errors[0].hint,
+        )
     if errors:
         raise errors[0]
     return batches
@@ -182,10 +183,15 @@ class ShownText:
         item = self.item
         place = f"{item.provenance.file}, record {item.provenance.record}, sha256 {item.provenance.sha256}"
         facts = {
-            "id": item.id, "kind": item.kind, "source": f"{item.source} (believed {item.credibility:g})",
-            "address": item.url, "about": " ".join(item.symbols),
-            "published": format_instant(item.published), "known": format_instant(item.known), "read": place,
-        }  # fmt: skip
+            "id": item.id,
+            "kind": item.kind,
+            "source": f"{item.source} (believed {item.credibility:g})",
+            "address": item.url,
+            "about": " ".join(item.symbols),
+            "published": format_instant(item.published),
+            "known": format_instant(item.known),
+            "read": place,
+        }
         rows = [f"{name:<11}{value}" for name, value in facts.items() if value]
         signs = self.held.signs if self.held else item.flags
         rows += [f"{'sign':<11}{sign.name}, {sign.weight:g}: {sign.evidence}" for sign in signs]

@@ -40,9 +40,10 @@ def _find_folder(workspace: Path | None) -> Path:
     place = workspace or DEFAULT_WORKSPACE
     if not (place / CALLS_FOLDER).is_dir():
         raise WorkspaceError(
-            f"There is no record of calls in {place}.", field="--workspace",
+            f"There is no record of calls in {place}.",
+            field="--workspace",
             hint="Name a workspace with --workspace DIR; an MCP server that is attached to begins the record.",
-        )  # fmt: skip
+        )
     return place / CALLS_FOLDER
 
 

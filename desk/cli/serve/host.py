@@ -75,7 +75,7 @@ def _open_contexts(stack: ExitStack, place: DataOptions, ceiling: date | None) -
         SearchConstraints(settings.steer.fields, settings.steer.avoid), _read_clock, calls.append,
         settings.market.read_actions(), settings.market.volumes, sandbox, settings.seed,
         settings.model_dump(mode="json"), news, settings.market.labels, columns=settings.market.columns,
-    )  # fmt: skip
+    )  # fmt: skip  # a table
     if settings.market.panel is not None:
         _ = setup.panel  # a mistake in a file is reported before anything is served; a simulated market can wait
     return stack.enter_context(CallerContexts(setup, ceiling))

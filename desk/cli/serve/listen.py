@@ -50,9 +50,12 @@ def open_listener(host: str, port: int, option: str) -> socket.socket:
     except OSError as error:
         raise DeskError(
             f"The servers cannot listen at {host}:{port}: {error.strerror or error}.",
-            field=option, got=f"{host}:{port}", hint="Name another port, or 0 for any that is free.",
-            code="address", exit_code=1,
-        ) from None  # fmt: skip
+            field=option,
+            got=f"{host}:{port}",
+            hint="Name another port, or 0 for any that is free.",
+            code="address",
+            exit_code=1,
+        ) from None
     return listener
 
 

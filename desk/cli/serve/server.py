@@ -83,7 +83,7 @@ class HttpServer(uvicorn.Server):
         config = uvicorn.Config(
             app, http=Connection, ws="none", log_config=None, log_level="error", access_log=False, proxy_headers=False,
             server_header=False, timeout_graceful_shutdown=terms.grace_s, timeout_keep_alive=KEEP_ALIVE_SECONDS,
-        )  # fmt: skip
+        )  # fmt: skip  # a table
         super().__init__(config)
         self.broken = False
         self._terms, self._asked, self._limit = terms, asked, limit
@@ -171,8 +171,12 @@ def count_places(terms: ServerTerms) -> int:
     descriptors = _raise_descriptor_limit()
     fit = (descriptors - descriptors // 4 - RESERVED_DESCRIPTORS) // terms.descriptors - SPARE_CONNECTIONS
     if fit < terms.connections:
-        LOG.warning("places for %d connections, not %d: this process may have %d descriptors (ulimit -n)",
-                    max(fit, MIN_CONNECTIONS), terms.connections, descriptors)  # fmt: skip
+        LOG.warning(
+            "places for %d connections, not %d: this process may have %d descriptors (ulimit -n)",
+            max(fit, MIN_CONNECTIONS),
+            terms.connections,
+            descriptors,
+        )
     return max(min(fit, terms.connections), MIN_CONNECTIONS)
 
 

@@ -74,9 +74,13 @@ def create(
     if file is None:
         make_folder(place.parent)
     grant = Grant(
-        _split_names(scopes) or (), expires.date(), as_of.date() if as_of else None, _split_names(fields),
-        note.strip(), tenant.strip(),
-    )  # fmt: skip
+        _split_names(scopes) or (),
+        expires.date(),
+        as_of.date() if as_of else None,
+        _split_names(fields),
+        note.strip(),
+        tenant.strip(),
+    )
     issued = create_token(place, grant, now=datetime.now(UTC))
     if as_json:
         print_object({"token": issued.token, "file": str(place.resolve()), **_describe_token(issued.entry)})
@@ -123,7 +127,7 @@ def list_(file: TokensFile = None, workspace: Workspace = None, as_json: AsJson 
         scopes, fields = " ".join(row["scopes"]), " ".join(row["fields"] or ["all"])
         cells = (
             row["id"], row["standing"], scopes, fields, row["as_of"] or "-", row["expires"], row["tenant"], row["note"]
-        )  # fmt: skip
+        )  # fmt: skip  # a table
         table.add_row(*(Text(str(cell)) for cell in cells))
     stdout_console().print(table)
 

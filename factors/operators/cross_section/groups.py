@@ -62,14 +62,14 @@ GROUP_DEMEAN = across(
     "group_demean", "x by@", "same",
     Prose("x less the mean of its group.", "{x} less the mean of its {by}", "group_demean(returns, sector)"),
     group_demean, scaling=LINEAR, nan=UNKNOWN_GROUP_NOTE, reference=lambda x: x - x.mean(),
-)  # fmt: skip
+)  # fmt: skip  # a table
 GROUP_ZSCORE = across(
     "group_zscore", "x by@", "ratio",
     Prose("x less the mean of its group, over the group's standard deviation.", "the z-score of {x} within its {by}",
           "group_zscore(returns, sector)"),
     group_zscore, DDOF, scaling=ODD, nan=UNKNOWN_GROUP_NOTE + " A group of one, or of equal values, gives NaN.",
     reference=lambda x, ddof: np.array([score(value, x, ddof) for value in x]),
-)  # fmt: skip
+)  # fmt: skip  # a table
 
 
 AGGREGATE_MEAN, AGGREGATE_DEVIATION, AGGREGATE_SUM, AGGREGATE_COUNT = 0, 1, 2, 3
@@ -121,52 +121,52 @@ MEAN_ACROSS = across(
     "mean_across", "x", "same",
     Prose("Mean of x over the names, on each of them.", "the cross-sectional mean of {x}", "mean_across(returns)"),
     aggregate, fixed=(1, AGGREGATE_MEAN), scaling=LINEAR, reference=lambda x: _fill_reference(x, x.mean()),
-)  # fmt: skip
+)  # fmt: skip  # a table
 STD_ACROSS = across(
     "std_across", "x", "same",
     Prose("Standard deviation of x over the names, on each of them.", "the cross-sectional standard deviation of {x}",
           "std_across(returns)"),
     aggregate, DDOF, fixed=(AGGREGATE_DEVIATION,), scaling=ABSOLUTE, nan=FEW_NAMES_NOTE, reference=_spread_reference,
-)  # fmt: skip
+)  # fmt: skip  # a table
 SUM_ACROSS = across(
     "sum_across", "x", "same",
     Prose("Sum of x over the names, on each of them.", "the cross-sectional sum of {x}", "volume / sum_across(volume)"),
     aggregate, fixed=(1, AGGREGATE_SUM), scaling=LINEAR, reference=lambda x: _fill_reference(x, x.sum()),
-)  # fmt: skip
+)  # fmt: skip  # a table
 COUNT_ACROSS = across(
     "count_across", "x", "number",
     Prose("Number of names that have a value, on each of them.", "the number of names with {x}",
           "count_across(returns)"),
     aggregate, fixed=(1, AGGREGATE_COUNT), scaling=EVEN, reference=lambda x: _fill_reference(x, len(x)),
-)  # fmt: skip
+)  # fmt: skip  # a table
 GROUP_MEAN = across(
     "group_mean", "x by@", "same",
     Prose("Mean of x over its group, on each name of it.", "the mean of {x} over its {by}",
           "group_mean(returns, sector)"),
     group_aggregate, fixed=(1, AGGREGATE_MEAN), scaling=LINEAR, nan=UNKNOWN_GROUP_NOTE,
     reference=lambda x: _fill_reference(x, x.mean()),
-)  # fmt: skip
+)  # fmt: skip  # a table
 GROUP_STD = across(
     "group_std", "x by@", "same",
     Prose("Standard deviation of x over its group, on each name of it.", "the standard deviation of {x} over its {by}",
           "group_std(returns, sector)"),
     group_aggregate, DDOF, fixed=(AGGREGATE_DEVIATION,), scaling=ABSOLUTE,
     nan=f"{UNKNOWN_GROUP_NOTE} {FEW_NAMES_NOTE}", reference=_spread_reference,
-)  # fmt: skip
+)  # fmt: skip  # a table
 GROUP_SUM = across(
     "group_sum", "x by@", "same",
     Prose("Sum of x over its group, on each name of it.", "the sum of {x} over its {by}",
           "volume / group_sum(volume, sector)"),
     group_aggregate, fixed=(1, AGGREGATE_SUM), scaling=LINEAR, nan=UNKNOWN_GROUP_NOTE,
     reference=lambda x: _fill_reference(x, x.sum()),
-)  # fmt: skip
+)  # fmt: skip  # a table
 GROUP_COUNT = across(
     "group_count", "x by@", "number",
     Prose("Number of names of the group that have a value, on each of them.",
           "the number of names of the {by} with {x}", "group_count(returns, sector)"),
     group_aggregate, fixed=(1, AGGREGATE_COUNT), scaling=EVEN, nan=UNKNOWN_GROUP_NOTE,
     reference=lambda x: _fill_reference(x, len(x)),
-)  # fmt: skip
+)  # fmt: skip  # a table
 
 
 GROUP_SCALE = across(
@@ -176,4 +176,4 @@ GROUP_SCALE = across(
     None, Argument("to", "number", 1.0, True, low=1e-9, high=1e9), scaling=ODD,
     nan="Names whose group is unknown are NaN, and so is a group whose values are all zero.",
     definition="to * x / group_sum(abs(x), by)",
-)  # fmt: skip
+)  # fmt: skip  # a table

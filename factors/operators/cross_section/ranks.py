@@ -62,21 +62,21 @@ RANK = across(
     Prose("Rank among the names: ascending, average ties, percentile in (0, 1].", "the cross-sectional rank of {x}",
           "rank(returns)"),
     rank, TIES, SCALED, cost=6.0, scaling=ORDER, reference=lambda x, ties, scaled: places(x, ties, scaled),
-)  # fmt: skip
+)  # fmt: skip  # a table
 GROUP_RANK = across(
     "group_rank", "x by@", "rank",
     Prose("Rank within the group: ascending, average ties, percentile in (0, 1].", "the rank of {x} within its {by}",
           "group_rank(returns, sector)"),
     group_rank, TIES, SCALED, cost=9.0, scaling=ORDER, nan=UNKNOWN_GROUP_NOTE,
     reference=lambda x, ties, scaled: places(x, ties, scaled),
-)  # fmt: skip
+)  # fmt: skip  # a table
 QUANTILE_BUCKET = across(
     "quantile_bucket", "x", "number",
     Prose("Bucket of x among the names, 1 (lowest) to n: the ceiling of n * rank(x).",
           "the bucket of {x} among {n} equal cross-sectional buckets", "quantile_bucket(returns, 5)"),
     quantile_bucket, Argument("n", "number", low=2, high=1000, whole=True), cost=7.0, scaling=ORDER,
     reference=_bucket_reference,
-)  # fmt: skip
+)  # fmt: skip  # a table
 
 
 def rank_gauss(out: Array, values: Array, member: Members, lo: int, hi: int) -> None:
@@ -102,4 +102,4 @@ RANK_GAUSS = across(
           "outliers.",
           "the normal score of the cross-sectional rank of {x}", "rank_gauss(returns)"),
     rank_gauss, cost=40.0, scaling=ODD, reference=_rank_gauss_reference,
-)  # fmt: skip
+)  # fmt: skip  # a table

@@ -149,4 +149,4 @@ REGRESS_OUT = across(
     nan="A name that lacks an exposure is NaN, and so is a day with no more names than parameters. What the exposures "
         "fit exactly, as far as float32 can tell, is 0.",
     reference=_residual_reference,
-)  # fmt: skip
+)  # fmt: skip  # a table

@@ -90,25 +90,25 @@ ZSCORE = across(
           "zscore(returns)"),
     zscore, DDOF, scaling=ODD, nan="A day on which all are equal gives NaN.",
     reference=lambda x, ddof: np.array([score(value, x, ddof) for value in x]),
-)  # fmt: skip
+)  # fmt: skip  # a table
 SCALE = across(
     "scale", "x", "ratio",
     Prose("x scaled so that the absolute values of the day sum to `to`.", "{x} scaled to a gross sum of {to}",
           "scale(returns)"),
     scale, Argument("to", "number", 1.0, True, low=1e-9), cost=2.0, scaling=ODD,
     nan="A day on which all are zero gives NaN.", reference=lambda x, to: x * to / np.abs(x).sum(),
-)  # fmt: skip
+)  # fmt: skip  # a table
 WINSORIZE = across(
     "winsorize", "x", "same",
     Prose("x held within `limit` standard deviations (ddof 1) of the mean of the names.",
           "{x} held within {limit} standard deviations of its mean", "winsorize(returns, 3)"),
     winsorize, Argument("limit", "number", 3.0, low=1e-9), scaling=LINEAR, reference=_winsorize_reference,
-)  # fmt: skip
+)  # fmt: skip  # a table
 DEMEAN = across(
     "demean", "x", "same",
     Prose("x less the mean of the names.", "{x} less its cross-sectional mean", "demean(returns)"),
     demean, scaling=LINEAR, reference=lambda x: x - x.mean(),
-)  # fmt: skip
+)  # fmt: skip  # a table
 
 
 NORMAL_MAD_FACTOR = 1.482602218505602
@@ -153,7 +153,7 @@ MEDIAN_ACROSS = across(
     Prose("Median of x over the names, on each of them.", "the cross-sectional median of {x}",
           "median_across(returns)"),
     median_across, cost=8.0, scaling=LINEAR, reference=lambda x: np.full(len(x), np.median(x)),
-)  # fmt: skip
+)  # fmt: skip  # a table
 WINSORIZE_MAD = across(
     "winsorize_mad", "x", "same",
     Prose("x held within `limit` robust standard deviations of the median of the names: 1.4826 times the median "
@@ -161,7 +161,7 @@ WINSORIZE_MAD = across(
           "{x} held within {limit} median absolute deviations of its median", "winsorize_mad(returns, 3)"),
     winsorize_mad, Argument("limit", "number", 3.0, low=1e-9), cost=25.0, scaling=LINEAR,
     nan="Where more than half are equal, all become that value.", reference=_winsorize_mad_reference,
-)  # fmt: skip
+)  # fmt: skip  # a table
 
 
 def minmax(out: Array, values: Array, member: Members, lo: int, hi: int) -> None:
@@ -177,11 +177,11 @@ MINMAX = across(
     Prose("x moved and scaled so that the names of the day span 0 to 1.", "{x} scaled to span 0 to 1",
           "minmax(volume)"),
     minmax, nan="Where all are equal it is NaN.", reference=lambda x: (x - x.min()) / (x.max() - x.min()),
-)  # fmt: skip
+)  # fmt: skip  # a table
 TRUNCATE = across(
     "truncate", "x", "same",
     Prose("x held within a share of the gross sum of the day: no name is more than `share` of it.",
           "{x} held within {share} of its gross sum", "truncate(scale(returns), 0.01)"),
     None, Argument("share", "number", low=1e-9, high=1), scaling=LINEAR,
     definition="max(min(x, share * sum_across(abs(x))), -share * sum_across(abs(x)))",
-)  # fmt: skip
+)  # fmt: skip  # a table

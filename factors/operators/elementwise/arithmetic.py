@@ -75,26 +75,27 @@ def smaller(out: Array, left: Array, right: Array, lo: int, hi: int) -> None:
 
 
 ADD = cell("add", "x y", "common", Prose("Sum.", "{x} plus {y}", "high + low"), add,
-           symmetric=True, infix="+", many=MAX_TERMS, reference=np.add)  # fmt: skip
-SUB = cell("sub", "x y", "common", Prose("Difference.", "{x} minus {y}", "close - open"), sub,
-           infix="-", reference=np.subtract)  # fmt: skip
+           symmetric=True, infix="+", many=MAX_TERMS, reference=np.add)  # fmt: skip  # a table
+SUB = cell(
+    "sub", "x y", "common", Prose("Difference.", "{x} minus {y}", "close - open"), sub, infix="-", reference=np.subtract
+)
 MUL = cell("mul", "x y", "product", Prose("Product.", "{x} times {y}", "close * volume"), mul,
-           symmetric=True, infix="*", many=MAX_TERMS, reference=np.multiply)  # fmt: skip
+           symmetric=True, infix="*", many=MAX_TERMS, reference=np.multiply)  # fmt: skip  # a table
 DIV = cell("div", "x y", "quotient", Prose("Ratio.", "{x} divided by {y}", "close / open"), div,
-           infix="/", nan="Division by zero is NaN, never infinite.", reference=np.divide)  # fmt: skip
+           infix="/", nan="Division by zero is NaN, never infinite.", reference=np.divide)  # fmt: skip  # a table
 NEG = cell("neg", "x", "same", Prose("Negative.", "minus {x}", "-returns"), neg, infix="-", reference=np.negative)
 MAX = cell("max", "x y", "common",
            Prose("The larger of the two.", "the larger of {x} and {y}", "max(open, close)"), larger,
-           symmetric=True, mirror="min", many=MAX_TERMS, reference=np.maximum)  # fmt: skip
+           symmetric=True, mirror="min", many=MAX_TERMS, reference=np.maximum)  # fmt: skip  # a table
 MIN = cell("min", "x y", "common",
            Prose("The smaller of the two.", "the smaller of {x} and {y}", "min(open, close)"), smaller,
-           symmetric=True, mirror="max", many=MAX_TERMS, reference=np.minimum)  # fmt: skip
+           symmetric=True, mirror="max", many=MAX_TERMS, reference=np.minimum)  # fmt: skip  # a table
 
 SQUARE_OF = cell(
     "square", "x", "square", Prose("x times itself.", "the square of {x}", "square(returns)"), scaling=SQUARE,
     definition="x * x",
-)  # fmt: skip
+)  # fmt: skip  # a table
 INVERSE = cell(
     "inverse", "x", "ratio", Prose("One over x.", "one over {x}", "inverse(close)"), scaling=("inverse",),
     nan="The inverse of 0 is NaN.", definition="1 / x",
-)  # fmt: skip
+)  # fmt: skip  # a table

@@ -113,25 +113,26 @@ def clip(out: Array, values: Array, lower: float, upper: float, lo: int, hi: int
 
 
 ABS = cell("abs", "x", "same", Prose("Absolute value.", "the absolute value of {x}", "abs(returns)"), size,
-           scaling=ABSOLUTE, reference=np.abs)  # fmt: skip
+           scaling=ABSOLUTE, reference=np.abs)  # fmt: skip  # a table
 SIGN = cell("sign", "x", "number", Prose("Sign: -1, 0 or 1.", "the sign of {x}", "sign(returns)"), sign,
-            scaling=ODD, reference=np.sign)  # fmt: skip
+            scaling=ODD, reference=np.sign)  # fmt: skip  # a table
 NATURAL_LOG = cell("log", "x", "ratio", Prose("Natural logarithm.", "the logarithm of {x}", "log(volume)"), log,
-           cost=2.0, nan="Zero and negative values give NaN.", reference=np.log)  # fmt: skip
+           cost=2.0, nan="Zero and negative values give NaN.", reference=np.log)  # fmt: skip  # a table
 SQRT = cell("sqrt", "x", "root", Prose("Square root.", "the square root of {x}", "sqrt(volume)"), sqrt,
-            nan="Negative values give NaN.", reference=np.sqrt)  # fmt: skip
-EXP = cell("exp", "x", "pure", Prose("Exponential.", "the exponential of {x}", "exp(returns)"), exp, cost=5.0,
-           reference=np.exp)  # fmt: skip
+            nan="Negative values give NaN.", reference=np.sqrt)  # fmt: skip  # a table
+EXP = cell(
+    "exp", "x", "pure", Prose("Exponential.", "the exponential of {x}", "exp(returns)"), exp, cost=5.0, reference=np.exp
+)
 CLIP = cell("clip", "x", "pure",
             Prose("x held between two bounds.", "{x} held between {low} and {high}", "clip(returns, -0.1, 0.1)"), clip,
             Argument("low", "number"), Argument("high", "number"),
-            reference=lambda x, low, high: np.clip(x, low, high))  # fmt: skip
+            reference=lambda x, low, high: np.clip(x, low, high))  # fmt: skip  # a table
 TANH = cell("tanh", "x", "pure",
             Prose("Hyperbolic tangent: squeezes x into (-1, 1).", "the hyperbolic tangent of {x}", "tanh(returns)"),
-            tanh, cost=8.0, reference=np.tanh)  # fmt: skip
+            tanh, cost=8.0, reference=np.tanh)  # fmt: skip  # a table
 SIGMOID = cell("sigmoid", "x", "pure",
                Prose("1 / (1 + exp(-x)): squeezes x into (0, 1).", "the logistic function of {x}", "sigmoid(returns)"),
-               sigmoid, cost=6.0, reference=lambda x: 1 / (1 + np.exp(-x)))  # fmt: skip
+               sigmoid, cost=6.0, reference=lambda x: 1 / (1 + np.exp(-x)))  # fmt: skip  # a table
 
 
 CURVE_SIGNED_LOG, CURVE_ARCTAN, CURVE_FLOOR, CURVE_CEIL = 0, 1, 2, 3
@@ -162,22 +163,22 @@ SLOG1P = cell(
     Prose("sign(x) * log(1 + abs(x)): a logarithm that keeps the sign, and 0 at 0.", "the signed logarithm of {x}",
           "slog1p(zscore(volume))"),
     bend, cost=6.0, fixed=(CURVE_SIGNED_LOG,), reference=lambda x: np.sign(x) * np.log1p(np.abs(x)),
-)  # fmt: skip
+)  # fmt: skip  # a table
 ARCTAN_OF = cell(
     "arctan", "x", "pure",
     Prose("Arc tangent: squeezes x into (-pi/2, pi/2).", "the arc tangent of {x}", "arctan(zscore(returns))"),
     bend, cost=6.0, fixed=(CURVE_ARCTAN,), reference=np.arctan,
-)  # fmt: skip
+)  # fmt: skip  # a table
 FLOOR_OF = cell(
     "floor", "x", "pure",
     Prose("Largest whole number that is not above x.", "{x} rounded down", "floor(10 * rank(returns))"),
     bend, fixed=(CURVE_FLOOR,), reference=np.floor,
-)  # fmt: skip
+)  # fmt: skip  # a table
 CEIL_OF = cell(
     "ceil", "x", "pure",
     Prose("Smallest whole number that is not below x.", "{x} rounded up", "ceil(10 * rank(returns))"),
     bend, fixed=(CURVE_CEIL,), reference=np.ceil,
-)  # fmt: skip
+)  # fmt: skip  # a table
 
 
 @kernel
@@ -221,10 +222,10 @@ POWER = cell(
     "power", "x y", "power", Prose("x to the power y.", "{x} to the power {y}", "power(returns, 2)"), power, cost=15.0,
     infix="**", nan="A negative x with a fractional y is NaN, and so is 0 to a negative power.",
     reference=_power_reference,
-)  # fmt: skip
+)  # fmt: skip  # a table
 SIGNED_POWER = cell(
     "signed_power", "x y", "power",
     Prose("sign(x) * abs(x) ** y: a power that keeps the sign.", "{x} to the power {y} with its sign kept",
           "signed_power(returns, 0.5)"),
     signed_power, cost=15.0, reference=lambda x, y: np.sign(x) * _power_reference(np.abs(x), y),
-)  # fmt: skip
+)  # fmt: skip  # a table

@@ -105,11 +105,11 @@ SINCE_NOTE = "The oldest wins a tie; with `counted=position` its place in the wi
 TS_MAX = rolling(
     "ts_max", "same", Prose("Largest value of the window.", "the {window}-day high of {x}", "ts_max(high, 20)"),
     rolling_extreme, cost=0.8, fixed=(1, 0), scaling=MIRROR, mirror="ts_min", reference=lambda x, **_: np.nanmax(x),
-)  # fmt: skip
+)  # fmt: skip  # a table
 TS_MIN = rolling(
     "ts_min", "same", Prose("Smallest value of the window.", "the {window}-day low of {x}", "ts_min(low, 20)"),
     rolling_extreme, cost=0.8, fixed=(-1, 0), scaling=MIRROR, mirror="ts_max", reference=lambda x, **_: np.nanmin(x),
-)  # fmt: skip
+)  # fmt: skip  # a table
 TS_DRAWDOWN = rolling(
     "ts_drawdown", "quotient_self",
     Prose("Fall from the highest value of the window: x / ts_max(x, window) - 1.",
@@ -117,30 +117,31 @@ TS_DRAWDOWN = rolling(
     rolling_extreme, cost=0.8, fixed=(1, 1), scaling=ORDER,
     nan="Today's value must be present; a highest value of 0 gives NaN.",
     reference=lambda x, **_: np.divide(x[-1], np.nanmax(x)) - 1,
-)  # fmt: skip
+)  # fmt: skip  # a table
 TS_ARGMAX = rolling(
     "ts_argmax", "number",
     Prose("Bars since the largest value of the window, 0 for today.",
           "the number of days since the {window}-day high of {x}", "ts_argmax(high, 20)"),
     rolling_place, COUNTED_ARGUMENT, cost=1.2, fixed=(1,), scaling=ORDER, mirror="ts_argmin", nan=SINCE_NOTE,
     reference=lambda x, counted, **_: _since_reference(x, np.nanmax(x), counted),
-)  # fmt: skip
+)  # fmt: skip  # a table
 TS_ARGMIN = rolling(
     "ts_argmin", "number",
     Prose("Bars since the smallest value of the window, 0 for today.",
           "the number of days since the {window}-day low of {x}", "ts_argmin(low, 20)"),
     rolling_place, COUNTED_ARGUMENT, cost=1.2, fixed=(-1,), scaling=ORDER, mirror="ts_argmax", nan=SINCE_NOTE,
     reference=lambda x, counted, **_: _since_reference(x, np.nanmin(x), counted),
-)  # fmt: skip
+)  # fmt: skip  # a table
 
 ALL_EQUAL_NOTE = "Where all are equal it is NaN."
 
 TS_RANGE = rolling(
-    "ts_range", "same",
+    "ts_range",
+    "same",
     Prose("Largest less smallest value of the window.", "the {window}-day range of {x}", "ts_range(close, 20) / close"),
     scaling=ABSOLUTE,
     definition="ts_max(x, window, min_periods=min_periods) - ts_min(x, window, min_periods=min_periods)",
-)  # fmt: skip
+)
 TS_SCALE = rolling(
     "ts_scale", "ratio",
     Prose("Where today's value is in the range of the window: 0 at the smallest, 1 at the largest.",
@@ -148,4 +149,4 @@ TS_SCALE = rolling(
     nan="Today's value must be present. " + ALL_EQUAL_NOTE,
     definition="(x - ts_min(x, window, min_periods=min_periods))"
                " / (ts_max(x, window, min_periods=min_periods) - ts_min(x, window, min_periods=min_periods))",
-)  # fmt: skip
+)  # fmt: skip  # a table

@@ -64,17 +64,17 @@ DELAY = lag(
     "delay", "same", Prose("x as it was `window` rows ago.", "{x} of {window} days ago", "delay(close, 5)"), delay,
     cost=0.1, interval="shift", window=LOOKBACK_ARGUMENT, scaling=LINEAR,
     nan="A value that was missing then is NaN now.", reference=lambda x, **_: x[0],
-)  # fmt: skip
+)  # fmt: skip  # a table
 DELTA = lag(
     "delta", "same", Prose("x minus x of `window` rows ago.", "the {window}-day change of {x}", "delta(close, 5)"),
     delta, cost=0.15, scaling=LINEAR, nan="Both ends must be present.", reference=lambda x, **_: x[-1] - x[0],
-)  # fmt: skip
+)  # fmt: skip  # a table
 TS_RETURNS = lag(
     "ts_returns", "return",
     Prose("x over x of `window` rows ago, minus 1.", "the {window}-day return of {x}", "ts_returns(close, 5)"),
     ts_returns, cost=0.3, scaling=EVEN, nan="Both ends must be present; an earlier value of 0 gives NaN.",
     reference=lambda x, **_: x[-1] / x[0] - 1,
-)  # fmt: skip
+)  # fmt: skip  # a table
 
 
 LATEST_SINCE, LATEST_VALUE = 0, 1
@@ -113,7 +113,7 @@ DAYS_SINCE = rolling(
           "the number of days since {condition}, within {window} days", "ts_days_since(close > delay(high, 1), 20)"),
     rolling_latest, takes="condition?", cost=1.5, fixed=(LATEST_SINCE,), nan="A condition that never held gives NaN.",
     reference=lambda x, **_: _since_reference(x),
-)  # fmt: skip
+)  # fmt: skip  # a table
 LAST = Operator(
     "ts_last", "time series",
     (*panels("x"), WINDOW, Argument("min_periods", "number", 1.0, True, low=1, high=10_000, whole=True)),
@@ -121,4 +121,4 @@ LAST = Operator(
            "the latest {x} of the last {window} days", "ts_last(cap, 5)"),
     "same", "window", scaling=LINEAR, nan="Here a single value is enough unless `min_periods` asks for more.",
     compute=Compute(rolling_latest, 1.5, (LATEST_VALUE,)), reference=lambda x, **_: x[~np.isnan(x)][-1],
-)  # fmt: skip
+)  # fmt: skip  # a table

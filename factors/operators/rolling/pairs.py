@@ -112,7 +112,7 @@ def _compute_correlation(sx: float, sy: float, vx: float, vy: float, c: float) -
 @kernel
 def _compute_relation(
     n: float, sx: float, sy: float, vx: float, c: float, now_x: float, now_y: float, ddof: int, what: int
-) -> float:  # fmt: skip
+) -> float:
     """Turn them into a covariance, or into slope, today's residual or intercept of the line of y on x."""
     if what == PAIR_COVARIANCE:
         return c / (n * (n - ddof)) if n > ddof else np.nan
@@ -204,21 +204,21 @@ TS_CORR = rolling(
     rolling_pair, takes="x y", cost=2.7, fixed=(1, PAIR_CORRELATION), scaling=("odd", "odd"), symmetric=True,
     nan=BOTH_PRESENT_NOTE + " A constant one, by a relative test, gives NaN.",
     reference=lambda x, y, **_: correlation(x, y),
-)  # fmt: skip
+)  # fmt: skip  # a table
 TS_COV = rolling(
     "ts_cov", "product",
     Prose("Covariance of x and y over the window.", "the {window}-day covariance of {x} with {y}",
           "ts_cov(returns, volume, 20)"),
     rolling_pair, DDOF, takes="x y", cost=2.7, fixed=(PAIR_COVARIANCE,), scaling=("linear", "linear"), symmetric=True,
     nan=BOTH_PRESENT_NOTE, reference=lambda x, y, ddof, **_: covariance(x, y, ddof),
-)  # fmt: skip
+)  # fmt: skip  # a table
 TS_BETA = rolling(
     "ts_beta", "quotient",
     Prose("Slope of the least-squares line of y on x over the window.", "the {window}-day slope of {y} on {x}",
           "ts_beta(returns, delay(returns, 1), 20)"),
     rolling_pair, takes="y x", cost=2.7, fixed=(1, PAIR_SLOPE), swapped=True, scaling=("linear", "inverse"),
     nan=BOTH_PRESENT_NOTE + " A constant x gives NaN.", reference=lambda y, x, **_: line(y, x)[0],
-)  # fmt: skip
+)  # fmt: skip  # a table
 
 
 TS_RESID = rolling(
@@ -228,14 +228,14 @@ TS_RESID = rolling(
     rolling_pair, takes="y x", cost=3.0, fixed=(1, PAIR_RESIDUAL), swapped=True, scaling=("linear", "even"),
     nan=BOTH_PRESENT_NOTE + " Both must be present today, and x may not be constant.",
     reference=lambda y, x, **_: y[-1] - line(y, x)[1] - line(y, x)[0] * x[-1],
-)  # fmt: skip
+)  # fmt: skip  # a table
 TS_ALPHA = rolling(
     "ts_alpha", "same",
     Prose("Level at x = 0 of the least-squares line of y on x over the window: the intercept.",
           "the intercept of the {window}-day line of {y} on {x}", "ts_alpha(returns, delay(returns, 1), 60)"),
     rolling_pair, takes="y x", cost=3.0, fixed=(1, PAIR_INTERCEPT), swapped=True, scaling=("linear", "even"),
     nan=BOTH_PRESENT_NOTE + " A constant x gives NaN.", reference=lambda y, x, **_: line(y, x)[1],
-)  # fmt: skip
+)  # fmt: skip  # a table
 
 
 LAG = Argument("lag", "window", 1.0, low=1, high=10_000, whole=True)
@@ -246,4 +246,4 @@ TS_AUTOCORR = rolling(
           "the {window}-day correlation of {x} with itself {lag} days before", "ts_autocorr(returns, 60, 1)"),
     None, LAG, scaling=EVEN, nan="It needs `lag` more rows than the window; a constant window gives NaN.",
     definition="ts_corr(x, delay(x, lag), window, min_periods=min_periods)",
-)  # fmt: skip
+)  # fmt: skip  # a table

@@ -182,22 +182,22 @@ TS_RANK = rolling(
           "the rank of {x} within its last {window} days", "ts_rank(volume, 20)"),
     ts_rank, TIES, SCALED, cost=2.1, scaling=ORDER, nan="Today's value must be present.",
     reference=lambda x, ties, scaled, **_: math.nan if math.isnan(x[-1]) else places(known_values(x), ties, scaled)[-1],
-)  # fmt: skip
+)  # fmt: skip  # a table
 TS_MEDIAN = rolling(
     "ts_median", "same",
     Prose("Median over the window.", "the {window}-day median of {x}", "ts_median(returns, 20)"),
     rolling_median, cost=14.0, scaling=LINEAR, reference=lambda x, **_: np.nanmedian(x),
-)  # fmt: skip
+)  # fmt: skip  # a table
 TS_QUANTILE = rolling(
     "ts_quantile", "same",
     Prose("The q-quantile of the window, interpolated linearly.",
           "the {q} quantile of the last {window} days of {x}", "ts_quantile(returns, 20, 0.8)"),
     rolling_quantile, Argument("q", "number", low=0, high=1), cost=14.0, scaling=MIRROR,
     reference=lambda x, q, **_: np.nanquantile(x, q),
-)  # fmt: skip
+)  # fmt: skip  # a table
 TS_MAD = rolling(
     "ts_mad", "same",
     Prose("Mean absolute deviation from the mean of the window.", "the {window}-day mean absolute deviation of {x}",
           "ts_mad(returns, 20)"),
     ts_mad, cost=7.0, scaling=ABSOLUTE, reference=lambda x, **_: np.nanmean(np.abs(x - np.nanmean(x))),
-)  # fmt: skip
+)  # fmt: skip  # a table

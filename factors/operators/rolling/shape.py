@@ -172,11 +172,11 @@ TS_SKEW = rolling(
           "ts_skew(returns, 60)"),
     rolling_shape, cost=3.0, fixed=(SKEW,), scaling=ODD, nan="A constant window, or fewer than 3 values, gives NaN.",
     reference=_make_reference("skew", 3),
-)  # fmt: skip
+)  # fmt: skip  # a table
 TS_KURT = rolling(
     "ts_kurt", "ratio",
     Prose("Excess kurtosis over the window, corrected for bias as pandas does.", "the {window}-day kurtosis of {x}",
           "ts_kurt(returns, 60)"),
     rolling_shape, cost=3.0, fixed=(KURTOSIS,), scaling=EVEN,
     nan="A constant window, or fewer than 4 values, gives NaN.", reference=_make_reference("kurt", 4),
-)  # fmt: skip
+)  # fmt: skip  # a table

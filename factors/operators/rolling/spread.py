@@ -175,13 +175,13 @@ TS_STD = rolling(
     Prose("Standard deviation over the window.", "the {window}-day standard deviation of {x}", "ts_std(returns, 20)"),
     rolling_spread, DDOF, cost=1.6, fixed=(DEVIATION,), scaling=ABSOLUTE,
     reference=lambda x, ddof, **_: math.sqrt(variance(known_values(x), ddof)),
-)  # fmt: skip
+)  # fmt: skip  # a table
 TS_VAR = rolling(
     "ts_var", "square",
     Prose("Variance over the window.", "the {window}-day variance of {x}", "ts_var(returns, 20)"),
     rolling_spread, DDOF, cost=1.6, fixed=(VARIANCE,), scaling=SQUARE,
     reference=lambda x, ddof, **_: variance(known_values(x), ddof),
-)  # fmt: skip
+)  # fmt: skip  # a table
 TS_ZSCORE = rolling(
     "ts_zscore", "ratio",
     Prose("Today's value less the mean of the window, over its standard deviation.",
@@ -189,25 +189,27 @@ TS_ZSCORE = rolling(
     rolling_spread, DDOF, cost=1.6, fixed=(SCORE,), scaling=ODD,
     nan="Today's value must be present; a constant window gives NaN.",
     reference=lambda x, ddof, **_: score(x[-1], known_values(x), ddof),
-)  # fmt: skip
+)  # fmt: skip  # a table
 
 TS_DEMEAN = rolling(
-    "ts_demean", "same",
+    "ts_demean",
+    "same",
     Prose("Today's value less the mean of the window.", "{x} less its {window}-day mean", "ts_demean(returns, 20)"),
-    scaling=LINEAR, nan="Today's value must be present.",
+    scaling=LINEAR,
+    nan="Today's value must be present.",
     definition="x - ts_mean(x, window, min_periods=min_periods)",
-)  # fmt: skip
+)
 TS_IR = rolling(
     "ts_ir", "ratio",
     Prose("Information ratio: mean over standard deviation of the window.",
           "the mean over the standard deviation of the last {window} days of {x}", "ts_ir(returns, 60)"),
     None, DDOF, scaling=ODD, nan="A constant window gives NaN.",
     definition="ts_mean(x, window, min_periods=min_periods) / ts_std(x, window, min_periods=min_periods, ddof=ddof)",
-)  # fmt: skip
+)  # fmt: skip  # a table
 TS_DOWNSIDE_STD = rolling(
     "ts_downside_std", "same",
     Prose("Downside deviation about zero: the root of the mean square of what is below 0 (Sortino); it divides by all "
           "days of the window.",
           "the {window}-day downside deviation of {x}", "ts_downside_std(returns, 60)"),
     definition="sqrt(ts_mean(square(min(x, 0)), window, min_periods=min_periods))",
-)  # fmt: skip
+)  # fmt: skip  # a table

@@ -124,22 +124,22 @@ def rolling_product(out: Array, values: Array, window: int, need: int, lo: int, 
 TS_SUM = rolling(
     "ts_sum", "same", Prose("Sum over the window.", "the {window}-day sum of {x}", "ts_sum(volume, 20)"), rolling_sum,
     cost=0.8, fixed=(WINDOW_SUM,), scaling=LINEAR, reference=lambda x, **_: np.nansum(x),
-)  # fmt: skip
+)  # fmt: skip  # a table
 TS_MEAN = rolling(
     "ts_mean", "same", Prose("Mean over the window.", "the {window}-day mean of {x}", "ts_mean(returns, 20)"),
     rolling_sum, cost=0.8, fixed=(WINDOW_MEAN,), scaling=LINEAR, reference=lambda x, **_: np.nanmean(x),
-)  # fmt: skip
+)  # fmt: skip  # a table
 TS_COUNT = rolling(
     "ts_count", "number",
     Prose("Number of rows of the window on which the condition held.",
           "the number of the last {window} days on which {condition}", "ts_count(close > open, 20)"),
     rolling_count, takes="condition?", cost=0.3, reference=lambda x, **_: (known_values(x) != 0).sum(),
-)  # fmt: skip
+)  # fmt: skip  # a table
 TS_PRODUCT = rolling(
     "ts_product", "pure",
     Prose("Product over the window.", "the {window}-day product of {x}", "ts_product(1 + returns, 20)"),
     rolling_product, cost=1.5, reference=lambda x, **_: np.nanprod(x),
-)  # fmt: skip
+)  # fmt: skip  # a table
 
 
 KNOWN_CONDITION_NOTE = "A row counts as present where the condition is known and, if it holds, x is there."
@@ -150,7 +150,7 @@ TS_SUM_IF = rolling(
           "the {window}-day sum of {x} on days when {condition}", "ts_sum_if(volume, close > open, 20)"),
     takes="x condition?", scaling=LINEAR, nan=KNOWN_CONDITION_NOTE,
     definition="ts_sum(where(condition, x, 0), window, min_periods=min_periods)",
-)  # fmt: skip
+)  # fmt: skip  # a table
 TS_MEAN_IF = rolling(
     "ts_mean_if", "same",
     Prose("Mean of x over the days of the window on which the condition held.",
@@ -159,4 +159,4 @@ TS_MEAN_IF = rolling(
     takes="x condition?", scaling=LINEAR, nan=KNOWN_CONDITION_NOTE + " A condition that never held gives NaN.",
     definition="ts_sum_if(x, condition, window, min_periods=min_periods)"
                " / ts_count(condition & ~is_missing(x), window, min_periods=min_periods)",
-)  # fmt: skip
+)  # fmt: skip  # a table

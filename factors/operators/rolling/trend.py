@@ -140,18 +140,18 @@ TS_SLOPE = rolling(
     Prose("Slope of the least-squares line of x on time over the window, per day.",
           "the slope of the {window}-day trend of {x}", "ts_slope(close, 20)"),
     rolling_trend, cost=2.7, fixed=(TREND_SLOPE,), scaling=LINEAR, reference=lambda x, **_: line(x, row_numbers(x))[0],
-)  # fmt: skip
+)  # fmt: skip  # a table
 TS_RESIDUAL = rolling(
     "ts_residual", "same",
     Prose("Today's distance from the least-squares line of x on time over the window.",
           "how far {x} is above its {window}-day trend", "ts_residual(close, 20)"),
     rolling_trend, cost=2.7, fixed=(TREND_RESIDUAL,), scaling=LINEAR, nan="Today's value must be present.",
     reference=lambda x, **_: x[-1] - line(x, row_numbers(x))[1] - line(x, row_numbers(x))[0] * row_numbers(x)[-1],
-)  # fmt: skip
+)  # fmt: skip  # a table
 TS_RSQUARE = rolling(
     "ts_rsquare", "ratio",
     Prose("R squared of the least-squares line of x on time over the window.",
           "how well a straight line fits the last {window} days of {x}", "ts_rsquare(close, 20)"),
     rolling_trend, cost=2.7, fixed=(TREND_R_SQUARED,), scaling=EVEN, nan="A constant window gives NaN.",
     reference=lambda x, **_: correlation(x, row_numbers(x)) ** 2,
-)  # fmt: skip
+)  # fmt: skip  # a table

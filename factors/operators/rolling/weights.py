@@ -104,7 +104,7 @@ DECAY_LINEAR = rolling(
           "the {window}-day linearly weighted mean of {x}", "decay_linear(returns, 10)"),
     decay_linear, cost=2.0, scaling=LINEAR, nan=SCALED_TO_ONE,
     reference=lambda x, window, **_: weighted_mean(x, lambda age: window - age),
-)  # fmt: skip
+)  # fmt: skip  # a table
 EMA = rolling(
     "ema", "same",
     Prose("Exponentially weighted mean over the last `window` rows: weight (1 - 2 / (span + 1)) ** k for the value k "
@@ -112,7 +112,7 @@ EMA = rolling(
           "the {window}-day exponentially weighted mean of {x}", "ema(close, 20)"),
     ema, Argument("span", "number", keyword=True, low=1, high=1e6), cost=2.0, scaling=LINEAR, nan=SCALED_TO_ONE,
     reference=lambda x, span, **_: weighted_mean(x, lambda age: (1 - 2 / (span + 1)) ** age),
-)  # fmt: skip
+)  # fmt: skip  # a table
 
 
 SMA = rolling(
@@ -122,13 +122,13 @@ SMA = rolling(
           "ema(x, 16 * n, min_periods=1, span=2 * n / m - 1).",
           "the {window}-day simple moving average of {x}", "close / sma(close, 20)"),
     scaling=LINEAR, definition="ts_mean(x, window, min_periods=min_periods)",
-)  # fmt: skip
+)  # fmt: skip  # a table
 WMA = rolling(
     "wma", "same",
     Prose("Linearly weighted moving average: decay_linear under its market name.",
           "the {window}-day weighted moving average of {x}", "close / wma(close, 20)"),
     scaling=LINEAR, definition="decay_linear(x, window, min_periods=min_periods)",
-)  # fmt: skip
+)  # fmt: skip  # a table
 WILDER = Operator(
     "wilder", "time series",
     (*panels("x"), Argument("window", "window", low=1, high=600, whole=True), MIN_PERIODS),
@@ -136,4 +136,4 @@ WILDER = Operator(
            "the Wilder mean of {x} over {window} days", "wilder(abs(delta(close, 1)), 14)"),
     "same", "window", scaling=LINEAR, nan="The weights of values that are present are scaled to sum 1.",
     definition="ema(x, 8 * (2 * window - 1), min_periods=min_periods, span=2 * window - 1)",
-)  # fmt: skip
+)  # fmt: skip  # a table

@@ -207,7 +207,7 @@ _SCRAMBLED_WORDS = (
     "override", "reveal", "password", "sentiment", "bullish", "positive", "maximum", "following", "guidelines",
     "approve", "directive", "directives", "instead", "output", "respond", "rating", "credentials", "hypothesis",
     "factor", "language", "summary",
-)  # fmt: skip
+)  # fmt: skip  # a table
 """Words that are recognised with their inner letters in another order too."""
 
 

@@ -95,16 +95,21 @@ _LATIN_WORD = re.compile(r"[a-z]{2,}")
 _PROSE = re.compile(r"[^\W\d_]{2}[,;:]? [^\W\d_]")
 _FLIPPED_TABLE = str.maketrans("ɐqɔpǝɟƃɥıɾʞןɯuodbɹsʇnʌʍxʎz", _LATIN)
 _FLIPPED_LETTERS = re.compile("[ɐɔǝɟƃɥɾʞɯɹʇʌʍʎ]")
-_BRAILLE = str.maketrans({0x2800 + code: letter for letter, code in zip(
-    _LATIN,
-    (1, 3, 9, 25, 17, 11, 27, 19, 10, 26, 5, 7, 13, 29, 21, 15, 31, 23, 14, 30, 37, 39, 58, 45, 61, 53),
-    strict=True,
-)})  # fmt: skip
+_BRAILLE = str.maketrans(
+    {
+        0x2800 + code: letter
+        for letter, code in zip(
+            _LATIN,
+            (1, 3, 9, 25, 17, 11, 27, 19, 10, 26, 5, 7, 13, 29, 21, 15, 31, 23, 14, 30, 37, 39, 58, 45, 61, 53),
+            strict=True,
+        )
+    }
+)
 _SQUARED = re.compile("[\U0001f130-\U0001f18a\U0001f1e6-\U0001f1ff]")
 _EMBOSSED = re.compile("[\u2801-\u283f]{2,}")
-_SHIFTS = [
-    str.maketrans(_LATIN, _LATIN[by:] + _LATIN[:by]) for by in range(1, 26)
-] + [str.maketrans(_LATIN, _LATIN[::-1])]  # fmt: skip
+_SHIFTS = [str.maketrans(_LATIN, _LATIN[by:] + _LATIN[:by]) for by in range(1, 26)] + [
+    str.maketrans(_LATIN, _LATIN[::-1])
+]
 
 
 def find_views(text: str, deep: int = 0) -> Iterator[tuple[str, str]]:

@@ -22,7 +22,7 @@ _LOOKALIKES = {
     "ᴠ": "v", "ᴡ": "w", "ᴢ": "z", "ɐ": "a", "ǝ": "e", "ɟ": "f", "ƃ": "g", "ɥ": "h", "ɾ": "j", "ʞ": "k", "ɯ": "m",
     "ɹ": "r", "ʇ": "t", "ʌ": "v", "ʍ": "w", "ʎ": "y", "℮": "e", "∂": "d", "’": "'", "‘": "'", "ʼ": "'", "´": "'",
     "`": "'", "–": "-", "—": "-", "−": "-", "‐": "-", "‑": "-",
-}  # fmt: skip
+}  # fmt: skip  # a table
 """What each letter looks like in Latin, flipped letters included: an upside-down text can be read backwards."""
 _CAPITALS = {
     "В": "b",

@@ -439,6 +439,6 @@ _TEMPLATES = (
       r"conviction)\s?=\s?[+-]?\d[\d.]{0,5}\W{1,3}(?:novelty|relevance|credibility|sentiment|importance|confidence|"
       r"trust|score|polarity|conviction)\s?=|\b[a-z]{3,15}_(?:check|mode|limit|gate|status)\s?=\s?(?:off|on|none|true|"
       r"false|passed|disabled)\b")),
-)  # fmt: skip
+)  # fmt: skip  # a table
 
 TEMPLATES = tuple(Template(name, weight, re.compile(pattern, re.IGNORECASE)) for name, weight, pattern in _TEMPLATES)

@@ -91,14 +91,14 @@ _FOREIGN_WEIGHTS = {
     "foreign send": 0.15, "foreign show": 0.2, "foreign hardsecret": 0.5, "foreign conceal": 0.5, "foreign role": 0.5,
     "foreign must": 0.2, "outverb": 0.2, "outnoun": 0.15, "readv": 0.1, "thistext": 0.25, "your": 0.15, "heading": 0.1,
     "task": 0.2, "new": 0.1, "follow": 0.2, "reader": 0.15, "approve": 0.15, "hardpipe": 0.2, "prior": 0.1,
-}  # fmt: skip
+}  # fmt: skip  # a table
 _ADDRESS_WORDS = frozenset(
     (
         "an order", "you", "your", "yourself", "you're", "please", "kindly", "dear", "thi", "whoever", "whichever",
         "fyi", "attention", "annotator", "hereby", "reviewer", "evaluator", "grader", "json", "foreign drop",
         "foreign hardmachine", "foreign role", "foreign conceal", "thistext", "heading", "outverb", "foreign instr",
     )
-)  # fmt: skip
+)  # fmt: skip  # a table
 """Words that address a reader; talk without them is a report."""
 _TALK_TOKEN = re.compile(r"[+-]?\d+(?:\.\d+)?|(?<![^\W\d]_)[^\W\d_]+(?:['’][^\W\d_]+)?|[.!?:;\n(\"“—{>]")
 _ORDER_WEIGHT = 0.3

@@ -139,8 +139,12 @@ MEANINGS: Mapping[str, Callable[..., Any]] = {
     "Feature": lambda values: values,
 }
 SIGNS: Mapping[type[ast.AST], str] = {
-    ast.Add: "Add", ast.Sub: "Sub", ast.Mult: "Mul", ast.Div: "Div", ast.Pow: "Pow",
-}  # fmt: skip
+    ast.Add: "Add",
+    ast.Sub: "Sub",
+    ast.Mult: "Mul",
+    ast.Div: "Div",
+    ast.Pow: "Pow",
+}
 
 
 class Meaning:

@@ -22,7 +22,7 @@ def small_market(seed: int, days: int, names: int, *, gaps: float = 0.02) -> Pan
     volume = np.round(1e5 * np.exp(rng.normal(0, 0.7, (days, names))))
     vwap = low + (high - low) * rng.uniform(0.3, 0.7, (days, names))
     columns = {"open": opening, "high": high, "low": low, "close": close, "volume": volume, "vwap": vwap,
-               "cap": close * rng.uniform(1e6, 1e7, names)}  # fmt: skip
+               "cap": close * rng.uniform(1e6, 1e7, names)}  # fmt: skip  # a table
     missing = np.repeat(rng.random((days, 1)) < gaps, names, axis=1)
     missing[:, names // 2 :] = False
     columns = {name: np.where(missing, np.nan, values) for name, values in columns.items()}
@@ -34,6 +34,5 @@ def small_market(seed: int, days: int, names: int, *, gaps: float = 0.02) -> Pan
         symbols=tuple(f"S{place:02}" for place in range(names)),
         fields={name: values.astype(np.float32).astype(np.float64) for name, values in columns.items()},
         universe=np.ones((days, names), bool),
-        groups={"sector": (np.arange(names) % 2).astype(np.int16),
-                "industry": (np.arange(names) % 4).astype(np.int16)},
-    )  # fmt: skip
+        groups={"sector": (np.arange(names) % 2).astype(np.int16), "industry": (np.arange(names) % 4).astype(np.int16)},
+    )

@@ -183,7 +183,7 @@ MEANINGS: Mapping[str, Callable[..., Any]] = {
 SIGNS: Mapping[type[ast.AST], str] = {
     ast.Add: "Add", ast.Sub: "Sub", ast.Mult: "Mul", ast.Div: "Div", ast.Pow: "Power", ast.BitAnd: "And",
     ast.BitOr: "Or", ast.Gt: "Gt", ast.GtE: "Ge", ast.Lt: "Lt", ast.LtE: "Le", ast.Eq: "Eq", ast.NotEq: "Ne",
-}  # fmt: skip
+}  # fmt: skip  # a table
 
 
 class Meaning:

@@ -37,14 +37,14 @@ EXACT = (
     "REGBETA($close, SEQUENCE(5))", "REGRESI($return, $open, 10)", "REGRESI($close, SEQUENCE(12), 12)",
     "MACD($return)", "MACD($return, 5, 10)", "RSI($close)", "RSI($close, 6)", "BB_MIDDLE($close, 10)",
     "BB_UPPER($close, 10)", "BB_LOWER($close, 10)", "close - $open",
-)  # fmt: skip
+)  # fmt: skip  # a table
 """Formulas whose meaning is kept in every cell; infinite there is missing here."""
 EDGES = (
     "TS_ARGMAX($high, 10)", "TS_ARGMIN($low, 10)", "HIGHDAY($high, 10)", "LOWDAY($low)", "PROD(1 + $return, 6)",
     "DECAYLINEAR($close, 8)", "WMA($close, 10)", "WMA($close)", "TS_SKEW($return, 12)", "TS_KURT($return, 12)",
     "TS_CORR($close, SEQUENCE(8), 8)", "MEAN($close)",
     "STD($close)", "MEDIAN($close)", 
-)  # fmt: skip
+)  # fmt: skip  # a table
 """Formulas that differ in the first rows or at gaps, which cannot be kept: a note says so."""
 
 

@@ -30,7 +30,7 @@ EXACT = (
     "TsDelta($close,3d)", "TsEMA($close,5d)",
     "Rank($close)", "GetGreater($close,$open)", "GetLess($close,$open)", "SLog1p(Sub($close,$open))",
     "TsMinMaxDiff($close,7d)", "TsMaxDiff($close,7d)", "TsMinDiff($close,7d)",
-)  # fmt: skip
+)  # fmt: skip  # a table
 """Formulas that mean the same in every cell, gaps included."""
 
 TOLD = {
@@ -97,7 +97,7 @@ STAGES = {
     "$clos": "parse", "Meen($close,5d)": "parse", "$close > $open": "parse", "Mean($close)": "parse", "": "parse",
     "Add(1.0,2.0)": "types", "WMA($close,1d)": "dialect", "EMA($close,1d)": "dialect", "Constant($close)": "parse",
     "Mean(20d,$close)": "parse",
-}  # fmt: skip
+}  # fmt: skip  # a table
 
 
 def tried(text: str) -> Expression | ParseError:

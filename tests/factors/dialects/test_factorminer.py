@@ -43,7 +43,7 @@ EXACT = (
     "Delay($close, 7)", "WMA($close)", "WMA($close, 5)", "Decay($volume)", "Decay($close, 1)", "TsDecay($returns, 5)",
     "HMA($close)", "HMA($returns, 10)", "CsRank($volume)", "CsRank($close)", "CsDemean($close)", "CsQuantile($close)",
     "CsQuantile($volume, 2)",
-)  # fmt: skip
+)  # fmt: skip  # a table
 """Formulas that mean the same in every cell, gaps and first rows included."""
 
 WINDOWED = (
@@ -53,7 +53,7 @@ WINDOWED = (
     "TsRank($close, 9)", "TsRank($volume)", "Quantile($close)", "Quantile($close, 9, 0.3)", "Return($close)",
     "Return($volume, 5)", "Corr($close, $volume, 7)", "Corr($close, $volume)", "Cov($close, $volume)",
     "Beta($close, $volume, 7)",
-)  # fmt: skip
+)  # fmt: skip  # a table
 """Formulas that mean the same in every cell after the first rows, gaps included, which is noted."""
 
 EDGES = (
@@ -61,7 +61,7 @@ EDGES = (
     "Kurt($returns, 7)", "Resid($returns, $volume, 7)", "TsLinReg($close, 7)", "TsLinRegIntercept($close, 7)",
     "TsLinRegSlope($close)", "TsLinRegResid($close)", "Slope($close, 7)", "Resi($close, 7)", "Rsquare($close, 7)",
     "CsZScore($returns)", "CsScale($returns)", "Scale($returns)", "CsNeutralize($close)",
-)  # fmt: skip
+)  # fmt: skip  # a table
 """Formulas that differ at gaps, or where nothing moves, which is noted."""
 
 ENDLESS = ("EMA($close, 2)", "EMA($close, 1)", "KAMA($close, 2)", "DEMA($close, 2)")
@@ -100,7 +100,7 @@ Kurt Median Med Sum Prod Product TsMax TsMin TsArgMax TsArgMin TsRank Quantile C
 LogReturn Corr Cov Beta Resid WMA Decay TsDecay CumSum CumProd CumMax CumMin EMA DEMA SMA KAMA HMA CsRank CsZScore
 CsDemean CsScale Scale CsNeutralize CsQuantile TsLinReg TsLinRegSlope TsLinRegIntercept TsLinRegResid Slope Rsquare Resi
 IfElse Greater GreaterEqual Less LessEqual Equal Eq Ne And Or Not
-""".split()  # noqa: SIM905
+""".split()  # noqa: SIM905 - names as a column
 )
 """All operators of `factorminer/core/types.py`."""
 

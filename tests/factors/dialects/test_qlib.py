@@ -58,7 +58,7 @@ EXACT = (
     "CSDemean($close)", "CSMean($close)", "If($volume-8000, $open, 7)", "If(Ref($close, 1), 1, 2)",
     "$close!=$close", "$close==$close",
     "Mean(Rank(Delta($close, 2), 5), 3)",
-)  # fmt: skip
+)  # fmt: skip  # a table
 
 
 def compute(text: str) -> NDArray[np.float32]:
@@ -153,7 +153,7 @@ STAGES = {
     "Mean($close, $open)": "parse",
     "close": "parse", "$$roe_q": "parse", "$open < $close < $high": "parse", "$open and $close": "parse", "": "parse",
     "Mean($close, d=5)": "parse", "1 + 2": "types",
-}  # fmt: skip
+}  # fmt: skip  # a table
 
 
 def refusal(text: str) -> ParseError:
@@ -229,7 +229,7 @@ SAID = (
     "rank(close) - zscore(open)", "exp(close / open)", "sigmoid(close / open)", "fill(close - open, 0)",
     "mean_across(close)", "ts_drawdown(close, 6)", "rsi(close, 6)", "close - open + high",
     "ema(close, 64, min_periods=1, span=8)",
-)  # fmt: skip
+)  # fmt: skip  # a table
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -341,7 +341,7 @@ ALPHABENCH = {
     "And(Gt($close, $open), Lt($low, Ref($low, 1)))": "holds(low < delay(low, 1)) & holds(open < close)",
     "Log(Add($volume, 1))": "log(volume + 1)",
     "Greater($high, $low)": "max(high, low)",
-}  # fmt: skip
+}
 """Formulas in the form that AlphaBench asks models for: Qlib's operators as calls, and a few that it registers."""
 
 

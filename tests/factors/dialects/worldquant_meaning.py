@@ -117,7 +117,7 @@ CELLS: Mapping[str, Callable[..., Values]] = {
 
 
 ROUNDED = ("add", "sub", "mul", "div", "power", "signedpower", "log", "delta", "sum", "product", "stddev",
-           "decay_linear", "correlation", "covariance", "scale", "indneutralize")  # fmt: skip
+           "decay_linear", "correlation", "covariance", "scale", "indneutralize")  # fmt: skip  # a table
 """What computes a number with a last digit; the rest choose or count."""
 
 

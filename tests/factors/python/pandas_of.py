@@ -13,12 +13,12 @@ ROLLING = {
     "ts_median": "median()", "ts_skew": "skew()", "ts_kurt": "kurt()", "ts_rank": "rank(pct=True)",
     "ts_argmax": "apply(np.argmax, raw=True)", "ts_argmin": "apply(np.argmin, raw=True)",
     "ts_product": "apply(np.prod, raw=True)", "ts_count": "sum()",
-}  # fmt: skip
+}  # fmt: skip  # a table
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==",
-         "ne": "!=", "and": "&", "or": "|"}  # fmt: skip
+         "ne": "!=", "and": "&", "or": "|"}  # fmt: skip  # a table
 NUMPY = {"log": "np.log", "exp": "np.exp", "sqrt": "np.sqrt", "sign": "np.sign", "tanh": "np.tanh", "abs": "np.abs",
          "max": "np.maximum", "min": "np.minimum", "floor": "np.floor", "ceil": "np.ceil",
-         "arctan": "np.arctan"}  # fmt: skip
+         "arctan": "np.arctan"}  # fmt: skip  # a table
 
 
 class Unwritten(Exception):

@@ -34,21 +34,25 @@ def body(text: str) -> str:
         ('return panel["close"].apply(lambda name: name.rolling(4).max())', "ts_max(close, 4)"),
         ('return panel["close"].rolling(9).apply(lambda a: a[-1] / a[0])', "close / delay(close, 8)"),
         ('return panel["close"].rolling(9).apply(lambda a: pd.Series(a).rank(pct=True).iloc[-1])', "ts_rank(close, 9)"),
-        ('w = np.arange(1, 7)\nreturn panel["low"].rolling(6).apply(lambda a: (a * w).sum())',
-         "21 * decay_linear(low, 6)"),
+        (
+            'w = np.arange(1, 7)\nreturn panel["low"].rolling(6).apply(lambda a: (a * w).sum())',
+            "21 * decay_linear(low, 6)",
+        ),
         ('return panel["close"].where(panel["close"] > 3, panel["low"])', "where(3 < close, close, low)"),
         ('return panel["close"].mask(panel["close"] > 3, 0)', "where(3 < close, 0, close)"),
         ('return np.where(panel["close"] > 3, 1, -1)', "where(3 < close, 1, -1)"),
         ('return panel["close"].replace([np.inf, -np.inf], np.nan).to_numpy()', "close"),
         ('return pd.DataFrame(np.asarray(panel["open"]), index=None)', "open"),
         ('return sum(panel["close"].rolling(n).mean() for n in (2, 4))', "ts_mean(close, 2) + ts_mean(close, 4)"),
-        ('def f(x, n=3):\n    return x.rolling(n).sum()\nreturn f(panel["volume"], n=5) - f(panel["volume"])',
-         "ts_sum(volume, 5) - ts_sum(volume, 3)"),
+        (
+            'def f(x, n=3):\n    return x.rolling(n).sum()\nreturn f(panel["volume"], n=5) - f(panel["volume"])',
+            "ts_sum(volume, 5) - ts_sum(volume, 3)",
+        ),
         ('x = panel["close"]\nif x.shape:\n    y = x * 2\nelse:\n    y = x * 2\nreturn y', "2 * close"),
         ('return panel["close"].clip(1, 2)', "min(max(close, 1), 2)"),
         ('return panel["returns"].rolling(10).corr(panel["volume"])', "ts_corr(returns, volume, 10)"),
     ],
-)  # fmt: skip
+)
 def test_idioms_are_operators(code: str, formula: str) -> None:
     assert body(code) == formula
 

@@ -70,7 +70,7 @@ def codes(draw: st.DrawFn) -> str:
         step = draw(st.sampled_from(["{0} + {1}", "{0} * {1} - {2}", "-{2} ** 2 * {0}", "{0}.shift({3})", "{0} > {1}",
                                      "np.maximum({0}, {2})", "(lambda y: y / {2})({0})",
                                      "({0} if {1} is None else {0})",
-                                     "{0}.rolling(window={3}).mean()"]))  # fmt: skip
+                                     "{0}.rolling(window={3}).mean()"]))  # fmt: skip  # a table
         name = draw(NAMES)
         lines.append(f"    {name} = " + step.format(one, other, draw(NUMBERS), draw(st.integers(1, 30))))
         names.append(name)
@@ -158,6 +158,6 @@ def test_a_number_that_no_double_holds_is_out_of_range_with_its_line(number: str
     "text",
     ["10 ** 10 ** 8", "1 << 10 ** 6", "2.0 ** 5000", "1e308 * 1e308", "10 ** 300 * 10 ** 300", "0.0 ** -1", "1 / 0",
      "len('\\ud800')", "len('\\x00')", "len(f'{f\"{1}\"}')", "len('a' * 10 ** 9)", "-" * 50 + "1"],
-)  # fmt: skip
+)  # fmt: skip  # a table
 def test_arithmetic_on_numbers_is_read_and_never_done(text: str) -> None:
     assert parse(f"def factor(panel):\n    return panel['close'] * ({text})").code

@@ -132,12 +132,13 @@ def _add_contents(server: ToolServer) -> None:
         "test_audio_content": [AudioContent(type="audio", data=SOUND, mime_type="audio/wav")],
         "test_embedded_resource": [embedded("test://embedded-resource", "This is an embedded resource content.")],
         "test_multiple_content_types": [
-            "Multiple content types test:", image(),
+            "Multiple content types test:",
+            image(),
             embedded("test://mixed-content-resource", '{"test": "data", "value": 123}', "application/json"),
         ],
         "test_logging_tool": ["Nothing is logged to a client."],
         SCHEMA_TOOL: ["Its schema is what counts."],
-    }  # fmt: skip
+    }
     for name, content in contents.items():
         server.add_tool(lambda content=content: said(*content), name, description=name, structured_output=False)
 

@@ -138,9 +138,11 @@ def bearing(base: str, token: str) -> Iterator[str]:
         client: httpx2.AsyncClient = request.app.state.client
         headers = [(name, value) for name, value in request.headers.raw if name not in OWN]
         sent = client.build_request(
-            request.method, f"{base}{request.url.path}", content=await request.body(),
+            request.method,
+            f"{base}{request.url.path}",
+            content=await request.body(),
             headers=[*headers, (b"authorization", f"Bearer {token}".encode())],
-        )  # fmt: skip
+        )
         answer = await client.send(sent, stream=True)
 
         async def body() -> AsyncIterator[bytes]:

@@ -56,9 +56,13 @@ async def question_to_verdict(call: Call) -> dict[str, Any]:
     similar = (await sound("factors", "find_similar", text=text))["similar"]
     draft = await sound("factors", "register_factor", text=text, name=QUESTION)
     hypothesis = {
-        "id": "h1", "mechanism": "range", "statement": QUESTION, "direction": 1, "horizon_days": 5,
+        "id": "h1",
+        "mechanism": "range",
+        "statement": QUESTION,
+        "direction": 1,
+        "horizon_days": 5,
         "fields": ["high", "low"],
-    }  # fmt: skip
+    }
     scored = await sound("evaluation", "score_factor", text=text, hypothesis=hypothesis, key="scored")
     job = await sound("evaluation", "stress_factor", id=scored["id"])
     while job["status"] in ("waiting", "running"):
@@ -66,10 +70,14 @@ async def question_to_verdict(call: Call) -> dict[str, Any]:
     gate = await sound("evaluation", "submit_to_gate", ids=[scored["id"]], key="submitted")
     wrong = await call("evaluation", "submit_to_gate", {"ids": [scored["id"]]})
     return {
-        "fields": [field["name"] for field in fields], "hint": refused["errors"][0]["hint"], "text": text,
-        "checked": checked, "similar": similar, "draft": draft["id"], "scored": scored, "job": job,
+        "fields": [field["name"] for field in fields],
+        "hint": refused["errors"][0]["hint"],
+        "text": text,
+        "checked": checked,
+        "similar": similar,
+        "draft": draft["id"],
+        "scored": scored,
+        "job": job,
         "verdicts": gate["verdicts"],
-        "refused": {
-            "isError": wrong.refused, "code": wrong.structured["code"], "field": wrong.structured["field"]
-        },
-    }  # fmt: skip
+        "refused": {"isError": wrong.refused, "code": wrong.structured["code"], "field": wrong.structured["field"]},
+    }

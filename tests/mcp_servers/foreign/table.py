@@ -59,7 +59,7 @@ BOTH = {
         "prompts-get-with-image", "json-schema-2020-12",
     ),
     **missed(NO_PROGRESS, "tools-call-with-progress"),
-}  # fmt: skip
+}  # fmt: skip  # a table
 
 EXPECTED: Mapping[str, Mapping[str, Row]] = {
     "2025-11-25": {
@@ -98,7 +98,7 @@ EXPECTED: Mapping[str, Mapping[str, Row]] = {
         ),
         **silent(NO_TASKS, "tasks-status-notifications"),
     },
-}  # fmt: skip
+}  # fmt: skip  # a table
 
 COMPLETE = ("all", "factors")
 """The servers that have something to complete; others say that they do not."""

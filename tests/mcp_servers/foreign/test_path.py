@@ -62,9 +62,14 @@ def test_a_client_comes_from_a_question_to_a_verdict(
         servers = {"all": place.over_stdio()["all"]}
     (asked := tmp_path / "asked.json").write_text(json.dumps({"servers": servers, "mode": mode}))
     ran = subprocess.run(
-        [*command, str(asked)], cwd=ROOT, env={**os.environ, "PYTHONPATH": ""}, capture_output=True, text=True,
-        timeout=AT_MOST_S, check=False,
-    )  # fmt: skip
+        [*command, str(asked)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": ""},
+        capture_output=True,
+        text=True,
+        timeout=AT_MOST_S,
+        check=False,
+    )
     assert ran.returncode == 0, ran.stderr[-3000:]
     told = json.loads(ran.stdout)
     assert told.pop("version") == revision

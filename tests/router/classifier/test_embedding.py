@@ -136,8 +136,10 @@ def test_a_row_is_the_mean_of_its_tokens_however_it_is_batched(tiny: Path, tmp_p
     assert np.linalg.norm(rows[:4], axis=1) == pytest.approx([0, 1, 1, 1], abs=1e-6)
     ids = own._encoder._tokenizer.encode("the signal").ids
     assert ids[0] != ids[1]
-    one, other = (own._encoder._session.run(None, {
-        "input_ids": np.array([[token]]), "attention_mask": np.array([[1]])})[0][0, 0] for token in ids)  # fmt: skip
+    one, other = (
+        own._encoder._session.run(None, {"input_ids": np.array([[token]]), "attention_mask": np.array([[1]])})[0][0, 0]
+        for token in ids
+    )
     mean = (one + other) / 2
     assert rows[2] == pytest.approx(mean / np.linalg.norm(mean), abs=1e-6)
 

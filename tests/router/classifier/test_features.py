@@ -39,12 +39,14 @@ def test_the_end_of_a_long_text_is_read() -> None:
 @pytest.mark.parametrize(
     "framed",
     [
-        "Hi team, why does carry crash together?", "why does carry crash together? Thanks!",
-        "### Task\nwhy does carry crash together?\n### Answer", "User: why does carry crash together?\nAssistant:",
+        "Hi team, why does carry crash together?",
+        "why does carry crash together? Thanks!",
+        "### Task\nwhy does carry crash together?\n### Answer",
+        "User: why does carry crash together?\nAssistant:",
         "<task>why does carry crash together?</task>",
         "You are a helpful assistant of a desk.\n\nwhy does carry crash together?",
     ],
-)  # fmt: skip
+)
 def test_what_stands_round_a_request_is_left_out(framed: str) -> None:
     assert normalise_prompt(framed).rstrip("?") == "why does carry crash together"
 

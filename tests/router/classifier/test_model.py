@@ -37,12 +37,15 @@ def test_it_is_small_and_made_of_enough() -> None:
     ("prompt", "intent", "hard"),
     [
         ("ts_mean(close, 20 is missing a bracket, add it", "debug", False),
-        ("Invent a signal from options order flow that nobody trades yet, and argue causally why it should persist",
-         "factor_idea", True),
+        (
+            "Invent a signal from options order flow that nobody trades yet, and argue causally why it should persist",
+            "factor_idea",
+            True,
+        ),
         ("Which field holds the traded volume in shares?", "data_lookup", False),
         ("Is this headline good or bad for the stock: 'Acme cuts its guidance'?", "sentiment", False),
     ],
-)  # fmt: skip
+)
 def test_plain_cases_are_read_as_anybody_would(classifier: Classifier, prompt: str, intent: str, hard: bool) -> None:
     reading = classifier.read(prompt)
     assert reading.intent == intent
@@ -68,9 +71,14 @@ def test_a_classifier_that_cannot_be_read_is_told(tmp_path: Path, body: bytes | 
 
 
 @pytest.mark.parametrize(
-    "line", ["{", '{"intent": "none", "difficulty": "low", "template": "x"}', '{"intent": "code"}',
-             json.dumps({"intent": "code", "difficulty": "low", "template": "x", "slots": {"a": ["1"]}})],
-)  # fmt: skip
+    "line",
+    [
+        "{",
+        '{"intent": "none", "difficulty": "low", "template": "x"}',
+        '{"intent": "code"}',
+        json.dumps({"intent": "code", "difficulty": "low", "template": "x", "slots": {"a": ["1"]}}),
+    ],
+)
 def test_a_line_that_is_no_template_is_told_with_its_number(tmp_path: Path, line: str) -> None:
     (tmp_path / "a.jsonl").write_text('{"intent": "code", "difficulty": "low", "template": "x"}\n' + line)
     with refuses("line 2"):

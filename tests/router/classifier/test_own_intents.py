@@ -194,7 +194,7 @@ FIVE = ["Fit the smile", "Why is skew flat?", "Fill the wings", "Interpolate the
         ("mine", {"file": "."}, "cannot read .: "),
         ("mine", {"examples": FIVE, "file": "bad.jsonl"}, "has examples and a file"),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("how", ["file", "code"])
 def test_what_cannot_be_used_is_told(
     name: str, told: Any, said: str, how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -212,7 +212,7 @@ def test_what_cannot_be_used_is_told(
 
 def test_two_intents_may_not_share_an_example_nor_be_too_many() -> None:
     with refuses_examples("the same as number 1 of one"):
-        Decider(config({name: {"examples": FIVE} for name in ("one", "two")}), BASE).classifier  # noqa: B018
+        Decider(config({name: {"examples": FIVE} for name in ("one", "two")}), BASE).classifier  # noqa: B018 - reading it refuses
     many = {f"own_{at}": {"examples": [f"{text} {'x' * at}" for text in FIVE]} for at in range(21)}
     with refuses_examples("too many intents"):
         config(many).beside(Path())

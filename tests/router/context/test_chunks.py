@@ -13,7 +13,7 @@ from alphaloom.router.context import ByteTokenizer, split_chunks
 PROSE = st.lists(
     st.sampled_from(["Net sales rose. ", "word ", "\n", "\n\n", "# Risk\n", "x" * 70, "e\u0301", "\u3002",
                      "\U0001f600", "ITEM 7. MD&A\n"])
-).map("".join)  # fmt: skip
+).map("".join)  # fmt: skip  # a table
 TEXTS = st.one_of(st.text(), PROSE)
 
 

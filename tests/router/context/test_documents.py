@@ -123,9 +123,14 @@ def test_a_password_that_is_not_set_is_named_by_its_variable(tmp_path: Path) -> 
 
 LABELS = st.sampled_from(["public", "internal", "confidential"])
 SAID = st.builds(
-    CampaignDocument, id=st.just("1"), name=st.just("a"), sensitivity=LABELS, known=st.none() | st.dates(),
-    released=st.booleans(), held=st.sampled_from(["", "talks"]),
-)  # fmt: skip
+    CampaignDocument,
+    id=st.just("1"),
+    name=st.just("a"),
+    sensitivity=LABELS,
+    known=st.none() | st.dates(),
+    released=st.booleans(),
+    held=st.sampled_from(["", "talks"]),
+)
 
 
 @given(one=SAID, other=SAID)

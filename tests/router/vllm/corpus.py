@@ -43,7 +43,7 @@ class Writer:
             "why_it_persists": self.sentence(), "direction": self.draw.choice((1, -1)),
             "horizon_days": self.draw.randint(1, 60), "fields": ["close", "volume"],
             "regime": self.one("calm|any|stress"), "refuted_by": self.sentence(), "succeeds": "", "either_way": False,
-        }  # fmt: skip
+        }  # fmt: skip  # a table
 
     def candidate(self) -> dict[str, Any]:
         return {"text": self.one(FORMULAS), "rationale": self.sentence(), "intent": self.one(CHANGES), "parent": ""}

@@ -44,7 +44,7 @@ def model(words: Any, layers: int, hidden: int) -> Any:
         max_position_embeddings=POSITIONS, tie_word_embeddings=True,
         rope_parameters={"rope_type": "default", "rope_theta": 1e4}, bos_token_id=words.bos_token_id,
         eos_token_id=words.eos_token_id,
-    )  # fmt: skip
+    )  # fmt: skip  # a table
     return transformers.LlamaForCausalLM(shape)
 
 

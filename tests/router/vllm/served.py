@@ -79,9 +79,13 @@ class Server:
     def plan(self) -> Path:
         draft = find_model(str(model("draft") / "config.json")) if self.speculate == "draft" else None
         request = Request(
-            find_model(str(model() / "config.json")), CONTEXT, STREAMS, speculate=self.speculate, draft=draft,
+            find_model(str(model() / "config.json")),
+            CONTEXT,
+            STREAMS,
+            speculate=self.speculate,
+            draft=draft,
             prompt_tokens=6_000,
-        )  # fmt: skip
+        )
         plan = make_plan(request, find_device("cpu", 6.5))
         plan = plan.model_copy(
             update={"flags": plan.flags | {"enforce-eager": True}}
@@ -96,8 +100,10 @@ class Server:
         command = [sys.executable, "-m", "alphaloom", "models", "serve", str(self.plan()), "--port", str(self.port)]
         command += ["--vllm", starter, "--log", str(self.folder / "vllm.log"), "--deadline", str(DEADLINE)]
         environment = os.environ | {
-            "PYTHONPATH": str(ROOT / ".root"), "OMP_NUM_THREADS": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind",
-        }  # fmt: skip
+            "PYTHONPATH": str(ROOT / ".root"),
+            "OMP_NUM_THREADS": "1",
+            "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+        }
         begun = time.monotonic()
         with (self.folder / "serve.out").open("wb") as said:
             self.process = subprocess.Popen(command, env=environment, stdout=said, stderr=subprocess.STDOUT)

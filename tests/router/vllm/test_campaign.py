@@ -33,7 +33,7 @@ CAMPAIGN: dict[str, Any] = {
         "early_search_t": 0, "max_concurrency": 2, "node_retries": 8, "node_timeout_seconds": 600,
     },
     "budget": {"evaluations": 24, "trials": 4},
-}  # fmt: skip
+}  # fmt: skip  # a table
 PATIENT = ("min_search_t", "early_search_t", "node_retries", "node_timeout_seconds")
 USUAL: dict[str, Any] = {
     "agents": {name: CAMPAIGN["agents"][name] for name in PATIENT},
@@ -43,14 +43,19 @@ USUAL: dict[str, Any] = {
 """Agents by their defaults. Of five hypotheses the tiny model gives one, so most come from a file."""
 IDEAS = [
     {
-        "mechanism": f"{what} of {name}", "direction": 1, "horizon_days": 5, "fields": ["close", name], "regime": "any",
+        "mechanism": f"{what} of {name}",
+        "direction": 1,
+        "horizon_days": 5,
+        "fields": ["close", name],
+        "regime": "any",
         "statement": f"Stocks of which the {what} of {name} is high do better than others for a week.",
-        "who_is_on_the_other_side": "Those who must sell.", "why_it_persists": "They must sell each time.",
+        "who_is_on_the_other_side": "Those who must sell.",
+        "why_it_persists": "They must sell each time.",
         "refuted_by": "no formula of it reaches a t of 3",
     }
     for what in ("level", "change", "range", "trend", "noise", "shock", "rank")
     for name in ("volume", "amount", "high", "low", "returns")
-]  # fmt: skip
+]
 DEADLINE = 900.0
 
 

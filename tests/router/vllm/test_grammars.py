@@ -42,13 +42,15 @@ IDEA = {
     "mechanism": "momentum", "statement": WORDS, "who_is_on_the_other_side": "动量", "why_it_persists": "",
     "direction": -1, "horizon_days": 250, "fields": ["close", "volume"], "regime": "", "refuted_by": "x",
     "succeeds": "", "either_way": False,
-}  # fmt: skip
+}  # fmt: skip  # a table
 DRAFT = {"text": "rank(ts_mean(returns, 20))", "rationale": WORDS, "intent": "retune", "parent": ""}
 CODE = {**DRAFT, "text": 'def factor(data):\n    return data["close"].rank()\n' * 4}
 REMARK = {
-    "weaknesses": [{"code": "turnover", "message": WORDS}], "advice": [{"operator": "smooth", "why": ""}], "keep": True,
+    "weaknesses": [{"code": "turnover", "message": WORDS}],
+    "advice": [{"operator": "smooth", "why": ""}],
+    "keep": True,
     "alignment": None,
-}  # fmt: skip
+}
 SIZES = {"odds": 0.25, "lots": 10, "delay": 4999, "edge": -0.2, "note": "漢"}
 REPLIES: dict[str, tuple[list[Any], list[Any]]] = {
     "ideas": (

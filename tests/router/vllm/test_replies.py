@@ -64,12 +64,15 @@ def test_every_reply_to_an_agent_fits_at_once(
     asked = shape(schema)
     tasks = [
         task(
-            load_prompts("factor").text[:600], schema=schema, temperature=temperature, seed=seed,
+            load_prompts("factor").text[:600],
+            schema=schema,
+            temperature=temperature,
+            seed=seed,
             max_tokens=LONGEST,
             grammar=lambda: build_reply_grammar(asked, LONGEST),
         )
         for seed in range(EACH)
-    ]  # fmt: skip
+    ]
     replies = ask(router(), tasks)
     assert [reply.repairs for reply in replies] == [0] * len(tasks)
     assert len({reply.value.model_dump_json() for reply in replies}) == len(tasks)

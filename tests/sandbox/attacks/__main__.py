@@ -116,7 +116,7 @@ def _started(options: argparse.Namespace, top: Path) -> int:
             place.python, "-B", "-m", "tests.sandbox.attacks", "--top", str(top), "--token",
             token(options.seed, "argv"), "--seed", options.seed, "--classes", options.classes, "--only", options.only,
             "--fuzz", str(options.fuzz), "--without", options.without,
-        ]  # fmt: skip
+        ]  # fmt: skip  # a table
         run = subprocess.run(  # type: ignore[call-overload]
             command, env=environment, cwd=place.root, timeout=limit, check=False, **as_user(options.user)
         )

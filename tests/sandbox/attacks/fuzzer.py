@@ -148,7 +148,7 @@ def _argument(rng: random.Random) -> str:
         lambda: "page + 4096", lambda: "SECRET.encode()", lambda: "FOLDER.encode()", lambda: "PARENT",
         lambda: "SIBLING", lambda: "ADDRESS", lambda: str(1 << rng.randrange(63)), lambda: "id(panel)",
         lambda: "b'x' * 64",
-    )  # fmt: skip
+    )  # fmt: skip  # a table
     return rng.choice(kinds)()
 
 

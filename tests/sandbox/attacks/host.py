@@ -77,7 +77,7 @@ class Host:
             "ABSTRACT": self.listeners.abstract, "PARENT": os.getpid(), "SIBLING": self.sibling.number,
             "GROUP": os.getpgrp(), "ADDRESS": ctypes.addressof(self.ground.memory), "LENGTH": len(self.ground.memory),
             "TTY": self.terminal.name, "CODE_FORTY_TWO": forty_two, "CODE_INTERRUPT_GETPID": interrupt, "NR": NUMBERS,
-        }  # fmt: skip
+        }  # fmt: skip  # a table
         return "".join(f"{name} = {value!r}\n" for name, value in names.items()) + PRELUDE
 
     def calm(self) -> None:
@@ -119,15 +119,20 @@ class Host:
     def _state(self) -> dict[str, object]:
         kinds = [getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")]
         return {
-            "the canary": self.ground.state(), "the host's output": self._said.read_bytes()[-400:],
-            "limits": [resource.getrlimit(kind) for kind in kinds], "niceness": os.nice(0),
-            "cores": os.sched_getaffinity(0), "folder": os.getcwd(), "name": os.uname().nodename,
-            "session": (os.getsid(0), os.getpgrp()), "user": (os.getresuid(), os.getresgid(), os.getgroups()),
+            "the canary": self.ground.state(),
+            "the host's output": self._said.read_bytes()[-400:],
+            "limits": [resource.getrlimit(kind) for kind in kinds],
+            "niceness": os.nice(0),
+            "cores": os.sched_getaffinity(0),
+            "folder": os.getcwd(),
+            "name": os.uname().nodename,
+            "session": (os.getsid(0), os.getpgrp()),
+            "user": (os.getresuid(), os.getresgid(), os.getgroups()),
             "worlds": [os.readlink(f"/proc/self/ns/{name}") for name in ("net", "mnt", "pid", "user", "ipc", "uts")],
             "old shared memory": [
                 _OLD_KEY in Path(f"/proc/sysvipc/{kind}").read_text() for kind in ("shm", "msg", "sem")
             ],
-        }  # fmt: skip
+        }
 
 
 def _turn_output(path: Path) -> Path:

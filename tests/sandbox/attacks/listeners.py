@@ -17,8 +17,10 @@ class Listeners:
     def __init__(self, folder: Path, mark: str) -> None:
         self.path, self.datagram, self.abstract = str(folder / "socket"), str(folder / "datagram"), f"{mark}-listener"
         self.tcp, self.udp = _internet(socket.SOCK_STREAM), _internet(socket.SOCK_DGRAM)
-        six = [_internet(kind, socket.AF_INET6, port) for kind, port in
-               ((socket.SOCK_STREAM, self.tcp_port), (socket.SOCK_DGRAM, self.udp_port))]  # fmt: skip
+        six = [
+            _internet(kind, socket.AF_INET6, port)
+            for kind, port in ((socket.SOCK_STREAM, self.tcp_port), (socket.SOCK_DGRAM, self.udp_port))
+        ]
         local = [_local(self.path), _local("\0" + self.abstract)]
         letters = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         letters.bind(self.datagram)

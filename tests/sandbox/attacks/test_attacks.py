@@ -112,5 +112,5 @@ def test_without_walls_the_witnesses_see_what_gets_through() -> None:
     seen = " ".join(word for record in records for word in record.get("escapes", ()))
     for word in ("secret: file", "secret: env", "secret: argv", "secret: memory", "the canary was read",
                  "tcp was spoken to", "udp was spoken to", "unix path was spoken to",
-                 "unix name was spoken to"):  # fmt: skip
+                 "unix name was spoken to"):  # fmt: skip  # a table
         assert word in seen

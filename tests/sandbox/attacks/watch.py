@@ -12,7 +12,7 @@ __all__ = ["FileWatch"]
 
 _NOT_BLOCKING, _ALL = 0o4000, 0xFFF
 _NAMES = {1: "read", 2: "written", 4: "its attributes changed", 8: "closed", 16: "closed", 32: "opened", 64: "moved",
-          128: "moved in", 256: "made", 512: "removed", 1024: "removed", 2048: "moved"}  # fmt: skip
+          128: "moved in", 256: "made", 512: "removed", 1024: "removed", 2048: "moved"}  # fmt: skip  # a table
 
 
 class FileWatch:

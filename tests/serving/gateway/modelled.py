@@ -48,7 +48,7 @@ def whole(told: dict[str, Any]) -> bytes:
     message = {"role": "assistant", "content": "wörd " * words(told)}
     choice = {"index": 0, "message": message, "finish_reason": "stop"}
     return json.dumps({"id": "x", "object": "chat.completion", "created": 1, "model": told.get("model"),
-                       "choices": [choice], "usage": usage}, ensure_ascii=False).encode()  # fmt: skip
+                       "choices": [choice], "usage": usage}, ensure_ascii=False).encode()  # fmt: skip  # a table
 
 
 def events(told: dict[str, Any]) -> Iterator[bytes]:

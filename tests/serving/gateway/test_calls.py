@@ -60,7 +60,7 @@ def test_an_event_that_comes_in_many_pieces_is_read_once() -> None:
     [b"", b"data: [DONE]\n\n", b"data: 7\n\n", b"data: {\n\n", b": a comment\n\n",
      b'data: {"choices": 3, "usage": 4}\n\n', b'data: {"choices": [1], "usage": {"completion_tokens": -1}}\n\n',
      b"\xff\xfe\n\n", b"data: " + b"[" * 100_000 + b"\n\n"],
-)  # fmt: skip
+)  # fmt: skip  # a table
 @pytest.mark.parametrize("streams", [False, True])
 def test_what_is_no_reply_counts_nothing(body: bytes, streams: bool) -> None:
     reply = ReplyCounter(streams)
@@ -126,7 +126,7 @@ def test_what_is_no_picture_is_not_taken_for_one(url: Any) -> None:
      ("request_id", "x"), ("chat_template", "{{ 1 }}"), ("use_beam_search", True), ("prompt_logprobs", 1),
      ("ignore_eos", True), ("prompt_embeds", "x"), ("guided_grammar", "x"), ("cache_\u017falt", "x"),
      ("x" * 10_000, 1)],
-)  # fmt: skip
+)  # fmt: skip  # a table
 def test_a_field_that_would_steer_the_endpoint_is_refused_by_its_name(name: str, value: Any) -> None:
     with refuses_call("does not pass the field") as refused:
         read_call(body(messages=[], **{name: value}), ReplyLimits(100))
@@ -139,8 +139,9 @@ def test_what_stands_deeper_is_looked_at_too() -> None:
     for told in (
         {"chat_template_kwargs": {"chat_template": "x"}},
         {"chat_template_kwargs": {"enable_thinking": False, "tokenize": True}},
-        {"messages": [{"role": "user", "content": [kept]}]}, {"messages": [{"content": [{"video_url": {"url": "http://x"}}]}]},
-    ):  # fmt: skip
+        {"messages": [{"role": "user", "content": [kept]}]},
+        {"messages": [{"content": [{"video_url": {"url": "http://x"}}]}]},
+    ):
         with refuses_call(r"does not pass the (field|member)"):
             read_call(body(**told), ReplyLimits(100))
     read_call(body(chat_template_kwargs={"enable_thinking": False}), ReplyLimits(100))
@@ -162,11 +163,16 @@ LONG = "data: " + "word " * 1000
 
 @pytest.mark.parametrize(
     "told",
-    [{"messages": [{"role": "user", "content": LONG}]}, {"prompt": LONG},
-     {"messages": [{"role": LONG, "content": "a"}]}, {"messages": [{"role": "user", "name": LONG}]},
-     {"tools": [{"function": {"parameters": {LONG: {}}}}]},
-     {"messages": [{"content": [{"type": "text", "text": LONG}]}]}, {"documents": [LONG]}],
-)  # fmt: skip
+    [
+        {"messages": [{"role": "user", "content": LONG}]},
+        {"prompt": LONG},
+        {"messages": [{"role": LONG, "content": "a"}]},
+        {"messages": [{"role": "user", "name": LONG}]},
+        {"tools": [{"function": {"parameters": {LONG: {}}}}]},
+        {"messages": [{"content": [{"type": "text", "text": LONG}]}]},
+        {"documents": [LONG]},
+    ],
+)
 def test_no_text_is_free_wherever_it_stands(told: dict[str, Any]) -> None:
     assert read_call(body(**told), ReplyLimits(1)).letters > len(LONG)
 

@@ -154,8 +154,11 @@ def test_calls_of_a_tenant_go_in_the_order_in_which_they_came(given: FairnessSet
 def test_the_bound_is_not_idle_talk() -> None:
     """Round robin breaks it: calls of one tenant are long, those of the other short."""
     given = FairnessSettings(places=1)
-    asked = [Ask(name, 0.0, L_IN if name == "a" else 0, L_OUT, L_OUT if name == "a" else 0, 1, 0.0)
-             for name in "ab" for _ in range(60)]  # fmt: skip
+    asked = [
+        Ask(name, 0.0, L_IN if name == "a" else 0, L_OUT, L_OUT if name == "a" else 0, 1, 0.0)
+        for name in "ab"
+        for _ in range(60)
+    ]
     fair = hurried(run(given, asked))
     assert 0 < fair.gate.apart <= compute_fairness_bound(given, L_IN, L_OUT)
 

@@ -57,8 +57,9 @@ class Uncounted(int):
 
 def test_a_call_that_cannot_be_counted_fails_alone() -> None:
     async def steps(gate: FairScheduler) -> None:
-        first, wrong, last = (asyncio.create_task(ask(gate, name, many))
-                              for name, many in (("a", 1), ("b", Uncounted(1)), ("c", 1)))  # fmt: skip
+        first, wrong, last = (
+            asyncio.create_task(ask(gate, name, many)) for name, many in (("a", 1), ("b", Uncounted(1)), ("c", 1))
+        )
         found = await asyncio.wait_for(asyncio.gather(first, wrong, last, return_exceptions=True), 60)
         assert [type(outcome) for outcome in found] == [float, OverflowError, float]
         assert (gate.free, gate.count_waiting("b")) == (1, 0)

@@ -318,8 +318,10 @@ def test_a_client_that_takes_nothing_is_given_up(endpoint: Modelled) -> None:
     async def steps(stage: Stage) -> None:
         reader, writer = await asyncio.open_connection(stage.http.base_url.host, stage.http.base_url.port, limit=1)
         body = json.dumps(call(max_tokens=3_000_000)).encode()
-        writer.write(b"POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer key-a\r\nContent-Length: %d\r\n\r\n%s"
-                     % (CHAT.encode(), len(body), body))  # fmt: skip
+        writer.write(
+            b"POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer key-a\r\nContent-Length: %d\r\n\r\n%s"
+            % (CHAT.encode(), len(body), body)
+        )
         await stage.until(lambda: stage.free == 1)
         await stage.until(lambda: stage.free == 2)
         writer.close()

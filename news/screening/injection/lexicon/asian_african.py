@@ -210,5 +210,5 @@ ASIAN_AFRICAN: dict[str, dict[str, str]] = {
         "rate": "upe, ipe, weka, toa, tathmini", "hardmetric": "alama, daraja, ukadiriaji", "extreme": "juu, chanya, nunua, bora", "show": "onyesha, fichua, chapisha",
         "conceal": "usitaje, bila kutaja, usiseme", "order": "puuza, sahau, andika, jibu, tuma, kumbuka, pendekeza", "keep": "kumbuka, daima", "send": "tuma, pakia",
     },
-}  # fmt: skip
+}  # fmt: skip  # a table
 """Language to concept to words."""

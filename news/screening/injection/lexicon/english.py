@@ -211,5 +211,5 @@ ENGLISH: dict[str, str] = {
     "assemble": "concatenat*, put together, put them together, string together, string them together, join, combine*, piece together, piece them together, assemble, stitch*, merge, first letter*, first word*, last word*, every third, every second, every other, every fourth, every nth, capital letter*, "
     "initial letter*, acrostic, both halves, the halves, remembered words, read in order, read together, in sequence, spell out, they spell, it spells, bold letters, bold words, strings, followed by, variables, in that order, reading down, the letters, odd words, numbered fragments, fragments, placeholders",
     "doit": "obey, do as, do what, act on, act upon, carry out, and act, perform, perform it, execute, follow, comply, treat the result, act accordingly, evaluate, should act, output them, run the result, apply the result, do so, should then, enact, fulfil, fulfill, put it into practice, take it as",
-}  # fmt: skip
+}
 """Concept to words, in lower case."""

@@ -416,5 +416,5 @@ EUROPEAN: dict[str, dict[str, str]] = {
         "order": "unohda, ohita, sivuuta, kirjoita, näytä, paljasta, tulosta, lähetä, lähettäkää, muista, muistakaa, merkitse, suosittele, hyväksy, poista, toista, antakaa, kerro, tallenna, teeskentele",
         "keep": "muista, muistakaa, ikuisesti, jatkossa, tulevissa, tallenna muistiin", "send": "lähetä, lähettäkää, välitä, lataa", "cond": "jos olet, mikäli olet",
     },
-}  # fmt: skip
+}  # fmt: skip  # a table
 """Language to concept to words."""
