@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     )
     from .errors import AgentError as AgentError
     from .graph import State as State, run_graph as run_graph, silence_interruption as silence_interruption
-    from .model_calls import QUESTION_WORDS as QUESTION_WORDS, describe_unusable_replies as describe_unusable_replies
     from .own_parts import Own as Own, OwnAgent as OwnAgent, View as View
     from .prompt import load_prompt as load_prompt
+    from .questions import QUESTION_WORDS as QUESTION_WORDS, describe_unusable_replies as describe_unusable_replies
     from .search_context import (
         SearchContext as SearchContext,
         Toolset as Toolset,
@@ -31,7 +31,7 @@ else:
             "config": "OFFLINE_MODEL_NAME AgentsConfig Models Steer",
             "errors": "AgentError",
             "graph": "State run_graph silence_interruption",
-            "model_calls": "QUESTION_WORDS describe_unusable_replies",
+            "questions": "QUESTION_WORDS describe_unusable_replies",
             "own_parts": "Own OwnAgent View",
             "prompt": "load_prompt",
             "search_context": "SearchContext Toolset",

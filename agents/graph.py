@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict, cast
 
 from .memory.archive import SearchArchive, place_in_niches, rank_all
 from .memory.operator_outcomes import record_operators
-from .model_calls import AnswerPlace, BranchBarrier
 from .nodes import eval_agent, factor_agent, idea_agent, review, shortlist
+from .questions import AnswerPlace, BranchBarrier
 from .records import BudgetLeft, Mark, Work, rank_marks, read_memory
 from .search_context import CheckpointPlace, Json, SearchContext
 

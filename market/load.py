@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .derive import check_derivations, derive_fields
 from .errors import Audit, Finding
 from .panel import Panel
-from .price_audit import Prices, audit_prices
+from .price_validation import Prices, audit_prices
 from .quality import find_data_warnings
 from .quality.back_adjustment import may_be_adjusted
 from .table import Table, find_missing_columns, read_symbols, read_table

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from ..ledger import Ledger, ModelCall, canonical_json
 from .attestation import Attestations, AttestationVerifier
 from .calls.backend import Providers
-from .calls.calls import Calls, Turn
+from .calls.recorded_calls import Calls, Turn
 from .calls.replies import Misfit, ModelAnswer, build_repair_request, quote_reply, read_reply
 from .calls.task import Message, Reply, Task
 from .config import RouterConfig

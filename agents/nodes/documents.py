@@ -20,7 +20,7 @@ from ...router.context import (
     Screen,
     Summariser,
 )
-from ..model_calls import TOLD_SENSITIVITY, Question, ask_model, find_strictest_sensitivity
+from ..questions import TOLD_SENSITIVITY, Question, ask_model, find_strictest_sensitivity
 from ..records import read_hypothesis
 from ..schemas import ShortText
 from ..search_context import Json, SearchContext

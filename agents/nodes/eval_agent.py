@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...factors.describe import natural_sort_key
 from ..memory.operator_outcomes import describe_operators
-from ..model_calls import Question, ask_model
+from ..questions import Question, ask_model
 from ..records import Mark, Work, finite_or_none, read_attempt, read_hypothesis
 from ..schemas import Critique
 from ..search_context import Json, SearchContext

@@ -14,8 +14,8 @@ from ..errors import NoUsableReply
 from ..memory.archive import place_in_niches
 from ..memory.diversity import find_cited_ids
 from ..memory.operator_outcomes import add_descent, describe_operators
-from ..model_calls import Question, ask_model, is_fruitless
 from ..own_parts import Seed
+from ..questions import Question, ask_model, is_fruitless
 from ..records import (
     AttemptRefusal,
     BranchHypothesis,

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from ...router.calls import build_choice_grammar
 from ..errors import NoUsableReply
 from ..memory.diversity import HypothesisFilter, HypothesisIntake, compute_mechanism_quota
-from ..model_calls import Question, ask_model, is_fruitless, record_failure
 from ..own_parts import ask_own_agent
+from ..questions import Question, ask_model, is_fruitless, record_failure
 from ..records import (
     OPERATOR_LIST_PLACE,
     BranchHypothesis,

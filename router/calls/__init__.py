@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from ...lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .calls import ROUTE_EVENT as ROUTE_EVENT
     from .prices import find_price as find_price
+    from .recorded_calls import ROUTE_EVENT as ROUTE_EVENT
     from .reply_grammar import (
         ReplyShape as ReplyShape,
         build_choice_grammar as build_choice_grammar,
@@ -19,7 +19,7 @@ else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
-            "calls": "ROUTE_EVENT",
+            "recorded_calls": "ROUTE_EVENT",
             "prices": "find_price",
             "reply_grammar": "ReplyShape build_choice_grammar build_reply_grammar",
             "task": "Sensitivity find_strictest",

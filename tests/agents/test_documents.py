@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from alphaloom.agents import Own, Steer
-from alphaloom.agents.model_calls import find_question_sensitivity
 from alphaloom.agents.nodes.documents import Documents, select_documents
 from alphaloom.agents.offline import answer_offline
 from alphaloom.agents.prompt import load_prompts
+from alphaloom.agents.questions import find_question_sensitivity
 from alphaloom.news import screen_text
 from alphaloom.router import Task
 from alphaloom.router.calls import find_strictest

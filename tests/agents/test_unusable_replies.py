@@ -9,7 +9,7 @@ import pytest
 
 from alphaloom.agents import AgentsConfig
 from alphaloom.agents.errors import NoUsableReply
-from alphaloom.agents.model_calls import describe_unusable_replies
+from alphaloom.agents.questions import describe_unusable_replies
 from alphaloom.router import ReplyRefused, Task
 
 from .doubles import Lab

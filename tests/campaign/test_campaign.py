@@ -23,7 +23,7 @@ from alphaloom.evidence.gate.acceptance_gate import AcceptanceGate
 from alphaloom.factors import parse
 from alphaloom.ledger import AlphaloomError
 from alphaloom.ledger.runs import RunRecord
-from alphaloom.router.calls.calls import Calls
+from alphaloom.router.calls.recorded_calls import Calls
 
 from . import markets
 from .conftest import Files

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from alphaloom import Campaign
-from alphaloom.agents import model_calls, records
+from alphaloom.agents import questions, records
 from alphaloom.campaign import campaign
 from alphaloom.evaluation import Budget, CampaignResult, Evaluator, PanelContext
 from alphaloom.evidence import EvidenceSettings
@@ -93,7 +93,7 @@ def hear(panel: Panel, folder: Path, *more: str) -> Heard:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Session, "call", listened)
-        patch.setattr(model_calls, "round_for_prompt", whole)
+        patch.setattr(questions, "round_for_prompt", whole)
         patch.setattr(campaign.Campaign, "render", None)
         ready = Campaign.from_yaml(file, workspace=folder / "w", overrides=[*SMALL, *more])
         result = ready.run()

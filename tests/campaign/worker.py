@@ -17,7 +17,7 @@ from alphaloom.agents.offline import make_researcher
 from alphaloom.campaign import Campaign, Settings, campaign
 from alphaloom.ledger import AlphaloomError, Ledger, read_settings
 from alphaloom.router import load_litellm
-from alphaloom.router.calls.calls import Calls
+from alphaloom.router.calls.recorded_calls import Calls
 
 LONGEST_SECONDS = 0.06
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from alphaloom.evaluation import Budget, Evaluator, PanelContext
 from alphaloom.evidence import Claim, EvidenceSettings, Proposal
 from alphaloom.evidence.gate.acceptance_gate import AcceptanceGate
 from alphaloom.evidence.gate.verdict import Verdict
+from alphaloom.evidence.originality.redundancy import REDUNDANCY_FOLDER
 from alphaloom.evidence.scoring.metrics import FactorMetrics
 from alphaloom.evidence.scoring.scorer import Scorer
 from alphaloom.evidence.settings import WindowSettings
@@ -142,6 +144,15 @@ def dying(lab: Lab) -> Lab:
     return Lab(lab.ledger, evaluator)
 
 
+@cache
+def sketches() -> TemporaryDirectory[str]:
+    """Return the folder of sketches that all workspaces of a test session share: they are named by their data."""
+    return TemporaryDirectory()
+
+
 def read(path: Path) -> Ledger:
     """Open a workspace."""
+    path.mkdir(parents=True, exist_ok=True)
+    if not (path / REDUNDANCY_FOLDER).exists():
+        (path / REDUNDANCY_FOLDER).symlink_to(sketches().name)
     return Ledger.open(path, clock=clock)

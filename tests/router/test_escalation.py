@@ -10,7 +10,7 @@ import pytest
 
 from alphaloom.ledger import Ledger
 from alphaloom.router import AccessRefused, ReplyRefused, Router, Task, load_litellm
-from alphaloom.router.calls.calls import ROUTE_EVENT
+from alphaloom.router.calls.recorded_calls import ROUTE_EVENT
 from alphaloom.router.testing import ScriptedModel, ScriptedReply
 
 Make = Callable[..., Task]

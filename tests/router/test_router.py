@@ -74,7 +74,7 @@ def test_another_router_needs_no_model_library_for_what_is_recorded(
     build: Build, task: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asyncio.run(build().ask(task()))
-    monkeypatch.setattr("alphaloom.router.calls.calls.ModelBackend", None)
+    monkeypatch.setattr("alphaloom.router.calls.recorded_calls.ModelBackend", None)
     assert asyncio.run(build().ask(task())).cached
 
 
