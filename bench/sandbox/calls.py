@@ -101,10 +101,13 @@ def held() -> list[Held]:
 
 
 def _private_mb(number: int) -> float:
-    """Return MiB of memory that no other process shares; of a jailed one, without root, MiB that are in no file."""
+    """Return MiB of memory that a process wrote and shares with no other; of a jailed one, without root, MiB in no file.
+
+    Pages of library files do not count: they turn from shared to private when an unrelated Python ends.
+    """
     try:
         rows = Path(f"/proc/{number}/smaps_rollup").read_text().splitlines()
-        return sum(int(row.split()[1]) for row in rows if row.startswith("Private")) / 1024
+        return sum(int(row.split()[1]) for row in rows if row.startswith("Private_Dirty")) / 1024
     except PermissionError:
         resident, shared = map(int, Path(f"/proc/{number}/statm").read_text().split()[1:3])
         return (resident - shared) * os.sysconf("SC_PAGE_SIZE") / 2**20
