@@ -101,7 +101,7 @@ def held() -> list[Held]:
 
 
 def _private_mb(number: int) -> float:
-    """Return MiB of memory that a process wrote and shares with no other; of a jailed one, without root, MiB in no file.
+    """Return MiB that a process wrote and shares with no other; of a jailed one, without root, MiB in no file.
 
     Pages of library files do not count: they turn from shared to private when an unrelated Python ends.
     """
