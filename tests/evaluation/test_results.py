@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +21,7 @@ from alphaloom.factors import parse
 from alphaloom.ledger import canonical_json
 from alphaloom.market import Panel
 
-from ..evidence.lab import KNOWN, SMALL, WIDE, Crash, Lab, dying, market
+from ..evidence.lab import KNOWN, SMALL, WIDE, Crash, Lab, dying, market, read
 
 Make = Callable[..., Lab]
 JUNK = ("rank(ts_skew(volume, 30)) * rank(open)", "ts_kurt(high / low, 25)", "ts_rsquare(cap / volume, 21)")
@@ -43,9 +43,11 @@ def researched(run: Lab) -> ResultsBuilder:
     return ResultsBuilder(run.evaluator)
 
 
-@pytest.fixture
-def dossier(lab: Make, planted: Panel) -> ResultsBuilder:
-    return researched(lab(panel=planted))
+@pytest.fixture(scope="module")
+def dossier(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ResultsBuilder]:
+    """Return the results of one run, for the tests that only read them."""
+    with read(tmp_path_factory.mktemp("dossier")) as ledger:
+        yield researched(Lab.open(ledger, "run", market(1, names=120, planted=True), SMALL))
 
 
 def test_entries_have_the_form_of_the_results(dossier: ResultsBuilder) -> None:
