@@ -17,7 +17,7 @@ from alphaloom.market.quality.survivorship import compute_poisson_cdf
 
 from .planted import PRICES, Fields, changed, clean, found, steady
 
-FEW = settings(max_examples=settings.default.max_examples // 4)
+FEW = settings(max_examples=settings().max_examples // 4)
 seeds = st.integers(0, 3)
 places = st.integers(0, 10_000)
 
