@@ -16,6 +16,8 @@ from alphaloom.evaluation.admission import add_by_hand, retire_factor
 from alphaloom.evidence import EvidenceSettings
 from alphaloom.evidence.errors import EvidenceError
 from alphaloom.evidence.settings import LibrarySettings
+from alphaloom.evidence.values.computing import Computing
+from alphaloom.evidence.values.contained import DailyValues
 from alphaloom.factors import parse
 from alphaloom.ledger import Boundaries, Ledger, Run, Sighting, StatusChange
 from alphaloom.library.condition import list_conditions
@@ -84,6 +86,21 @@ def test_known_days_under_later_dates_are_not_new(ledger: Ledger) -> None:
         watch(ledger, moved)
     assert caught.value.field == "--panel"
     assert ledger.library.standings() == []
+
+
+def test_days_on_which_a_factors_code_failed_are_no_evidence(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = judged(ledger)
+    plain = Computing.sweep
+
+    def failing(self: Computing, expression: Any, edges: Any, since: int = 0) -> DailyValues:
+        fault = {"stage": "python", "message": "ValueError: no", "day": "2011-12-20"}
+        return replace(plain(self, expression, edges, since), fault=fault)
+
+    monkeypatch.setattr(Computing, "sweep", failing)
+    (reading,) = watch(ledger, first(600))
+    assert "its code failed on these days: ValueError: no" in reading.lacking
+    assert not reading.new
+    assert seen(ledger, name) == []
 
 
 def test_the_same_days_count_once(ledger: Ledger) -> None:
