@@ -20,8 +20,8 @@ PATHS = ("seed_library", "hypotheses", "prompts")
 class AgentsConfig(BaseModel):
     """How widely and how long the agents search; the evaluation server's budget ends a campaign earlier.
 
-    Bars are absolute t statistics of the search window's mean RankIC. Unspent trials of a round stay available: before
-    the last round only a factor above `early_search_t` is tested, because the first tests have the most power.
+    `min_search_t` is an absolute t statistic of the search window's mean RankIC. Nothing is tested before the search
+    ends.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -61,14 +61,10 @@ class AgentsConfig(BaseModel):
     node_backoff_seconds: float = Field(
         default=5.0, ge=0, le=3_600, description="rest before the first of these tries; doubles with each"
     )
-    trials_per_round: int = Field(
-        default=2, ge=0, le=100, description="looks at the selection window per round, on average"
-    )
     min_search_t: float = Field(default=3.0, ge=0, description="a factor below this is never sent to the gate")
-    early_search_t: float = Field(
-        default=10.0, ge=0, description="before the last round only a factor above this is sent"
+    set_size: int = Field(
+        default=10, ge=0, le=10, description="most members of the combination that is tested first; below 2: none is"
     )
-    set_size: int = Field(default=10, ge=0, le=10, description="members of the set sent at the close; below 2: no set")
     python: bool = Field(
         default=False, description="let agents write Python factors where the language cannot say the idea"
     )

@@ -20,7 +20,7 @@ from .memory.archive import SearchArchive, place_in_niches, rank_all
 from .memory.operator_outcomes import record_operators
 from .nodes import eval_agent, factor_agent, idea_agent, review, shortlist
 from .questions import AnswerPlace, BranchBarrier
-from .records import BudgetLeft, Mark, Work, rank_marks, read_memory
+from .records import Mark, Work, rank_marks, read_memory
 from .search_context import CheckpointPlace, Json, SearchContext
 
 if TYPE_CHECKING:
@@ -208,17 +208,22 @@ async def turn_node(search: SearchContext, state: State) -> State:
 
 
 async def gate_node(search: SearchContext, state: State) -> State:
-    """Record the outcomes of operators and send the round's best to the gate; at the close also the set."""
+    """Record the outcomes of operators; when the search ends, send the combination and then the best to the gate.
+
+    No selection day is read before the search ends, and no verdict guides a later formula of the campaign.
+    """
     record_operators(search, state["round"])
     key = f"r{state['round']:02d}/gate"
     budget = await shortlist.read_budget(search, key)
     submitted, ended = restore_marks(state["sent"]), state["ended"] or name_spent_budget(search, state)
     closing = bool(state["round"] >= search.config.rounds or budget.evaluations <= 0 or ended)
-    gate_budget = compute_gate_budget(search, state, budget, closing)
-    submissions = await shortlist.spend_trials(search, restore_marks(state["elite"]), submitted, gate_budget, key)
+    if not closing:
+        return {"ended": ended}
+    first = state["round"] <= search.config.rounds  # later rounds are those that a person asked for
+    submissions = await shortlist.spend_trials(search, restore_marks(state["elite"]), submitted, key, first=first)
     waiting = review.list_waiting(search, key, shortlist.GATE_TURNS)
-    search.progress("gate", {"round": state["round"], "sent": [mark.id for mark in submissions], "closing": closing})
-    return {"sent": dump_marks([*submitted, *submissions]), "finished": closing, "ended": ended, "waiting": waiting}
+    search.progress("gate", {"round": state["round"], "sent": [mark.id for mark in submissions], "closing": True})
+    return {"sent": dump_marks([*submitted, *submissions]), "finished": True, "ended": ended, "waiting": waiting}
 
 
 def name_spent_budget(search: SearchContext, state: State) -> str:
@@ -236,22 +241,6 @@ async def review_node(search: SearchContext, state: State) -> State:
     budget = await shortlist.read_budget(search, f"r{state['round']:02d}/review")
     goes_on = bool(requests and budget.evaluations > 0 and budget.trials > 0 and not state["ended"])
     return {"waiting": [], "asked": requests, "finished": state["finished"] and not goes_on}
-
-
-def compute_gate_budget(search: SearchContext, state: State, budget: BudgetLeft, closing: bool) -> shortlist.GateBudget:
-    """Return what this round's gate may spend.
-
-    Unspent trials of earlier rounds stay available; one trial is reserved for the set.
-    """
-    config = search.config
-    first = search.journal.read("budget", "r01/start")
-    spent = (BudgetLeft.parse(first).trials if first else budget.trials) - budget.trials
-    with_set = config.set_size >= 2
-    rounds = max(config.rounds, state["round"]) if closing else state["round"]
-    allowance = config.trials_per_round * rounds + (closing and with_set) - spent
-    trials = max(0, min(allowance, budget.trials - (with_set and not closing)))
-    bar = config.min_search_t if closing else max(config.min_search_t, config.early_search_t)
-    return shortlist.GateBudget(trials, budget.trials - trials, bar, closing and state["round"] <= config.rounds)
 
 
 def after_seeds(search: SearchContext, state: State) -> str:

@@ -69,6 +69,10 @@ Clock = Callable[[], datetime]
 Show = Callable[[Progress], None]
 
 
+REMOVED_AGENT_SETTINGS = frozenset({"trials_per_round", "early_search_t"})
+"""Settings of older runs, of whom some tested before the search ended."""
+
+
 class Settings(BaseModel):
     """One campaign file, read once and written into the ledger with the run."""
 
@@ -97,9 +101,9 @@ class Settings(BaseModel):
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
         """Return the settings that a run recorded, also those of an older version."""
-        return cls.model_validate(
-            {**record, "evidence": complete_settings(record["evidence"])}, context={RECORDED_CONTEXT: True}
-        )
+        agents = {name: value for name, value in record["agents"].items() if name not in REMOVED_AGENT_SETTINGS}
+        settings = {**record, "agents": agents, "evidence": complete_settings(record["evidence"])}
+        return cls.model_validate(settings, context={RECORDED_CONTEXT: True})
 
     def on(self, market: MarketSettings) -> Settings:
         """Return the settings with another market."""

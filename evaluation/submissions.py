@@ -7,15 +7,18 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from ..evidence import SET_PREFIX, Claim, EvidenceError
 from ..evidence.gate import (
     AcceptanceGate,
     Case,
     Surroundings,
     Verdict,
+    Weighing,
     daily_sharpes,
     make_trials_spent_error,
-    write_rank_sum,
+    write_combination_formula,
 )
 from ..factors import Expression
 from ..factors.similarity import KnownFormula
@@ -24,7 +27,11 @@ from .budget import BudgetMeter
 from .score_log import RunLog
 from .search_scoring import SearchScoring
 
-MAX_SET_MEMBERS = 10
+MIN_SET_MEMBERS, MAX_SET_MEMBERS = 2, 10
+MIN_WEIGHT = 0.01
+"""A member with a smaller share of the combination is left out."""
+WEIGHING_EVENT = "weighing"
+"""Kind of the event that records what a combination holds of each member."""
 
 
 @dataclass(frozen=True)
@@ -64,26 +71,46 @@ class Submissions:
         return verdicts
 
     def submit_set(self, ids: Sequence[str]) -> Verdict:
-        """Submit two to ten scored factors to the gate as one: the sum of their signed ranks is one trial."""
+        """Submit the combination of two to ten scored factors to the gate: the book that would be traded, as one trial.
+
+        Weights and trading rate are chosen on search, and do not change afterwards.
+        """
         with self.turn:
             return self._submit_set(ids)
 
     def _submit_set(self, ids: Sequence[str]) -> Verdict:
         members = tuple(self._make_case(factor_id) for factor_id in sorted(set(ids)))
-        if not 2 <= len(members) <= MAX_SET_MEMBERS:
-            allowed_text = f"2 to {MAX_SET_MEMBERS}"
+        if not MIN_SET_MEMBERS <= len(members) <= MAX_SET_MEMBERS:
+            allowed_text = f"{MIN_SET_MEMBERS} to {MAX_SET_MEMBERS}"
             raise EvidenceError(
-                f"A set has {allowed_text} members.", field="members", got=len(members), allowed=allowed_text
+                f"A combination has {allowed_text} members.", field="members", got=len(members), allowed=allowed_text
             )
-        expression = self.scoring.factors.read(write_rank_sum(members))
+        weighing = self._weigh(members)
+        members = tuple(member for member in members if member.expression.id in weighing.weights)
+        expression = self.scoring.factors.read(write_combination_formula(members, weighing))
         scores = self.log.scores
         if expression.id not in scores and self.meter.trials_left() <= 0:
             raise make_trials_spent_error()
         row = scores.get(expression.id) or self.scoring.record(expression, f"{SET_PREFIX}{expression.id}")
+        self.log.ledger.events.record(self.log.run, WEIGHING_EVENT, expression.id, weighing.record())
         return self._judge(self._make_set_case(expression, members, row), [])
 
+    def _weigh(self, members: Sequence[Case]) -> Weighing:
+        """Return weights and trading rate that the combiner of the settings learns from search days alone."""
+        from ..portfolio import CombinationPart, Combining
+
+        parts = [CombinationPart(member.expression.id, member.sign, member.values) for member in members]
+        combination = Combining(self.gate, parts, last_window="search").combine_as_set()
+        learnt = np.maximum(combination.weights[self.gate.windows.search.stop - 1], 0.0)
+        shares = np.round(learnt / learnt.sum(), 3) if learnt.sum() > 0 else learnt
+        kept = [place for place, share in enumerate(shares) if share >= MIN_WEIGHT]
+        if len(kept) < MIN_SET_MEMBERS:  # one factor alone is no combination
+            return Weighing({part.factor_id: 1 / len(parts) for part in parts}, combination.rate)
+        weights = {parts[place].factor_id: float(shares[place]) for place in kept}
+        return Weighing(weights, combination.rate, combination.kind, combination.chosen)
+
     def _make_set_case(self, expression: Expression, members: tuple[Case, ...], row: Evaluation) -> Case:
-        statement = f"{len(members)} factors chosen on search say more together than alone"
+        statement = f"{len(members)} factors, weighed on search, forecast together"
         claim = Claim(
             f"{SET_PREFIX}{expression.id}",
             "set",

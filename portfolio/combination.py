@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,10 +97,20 @@ class JudgedRun(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Combining:
-    """Combines the accepted factors of one run by any combiner; each combination is computed once."""
+    """Combines factors of one run by any combiner; each combination is computed once.
+
+    Attributes
+    ----------
+    parts
+        The factors, `[T, N]` each.
+    last_window
+        Weights rest on labels that ended before the day after this window. Before the first test of a campaign it is
+        the search window; for a combination of accepted factors, which is untested, the selection window.
+    """
 
     judged: JudgedRun
     parts: Sequence[CombinationPart]
+    last_window: Literal["search", "selection"] = "selection"
 
     def combine_as_set(self) -> Combination:
         """Return the combination by the combiner of the settings."""
@@ -170,9 +180,10 @@ class Combining:
 
     @cached_property
     def _learnable_days(self) -> NDArray[np.bool_]:
-        """Return the days whose labels ended before the first sealed day, `[T]`."""
-        horizon, sealed = self.judged.settings.horizon_days, self.judged.windows.sealed
-        return np.arange(self.judged.scorer.panel.days) + 1 + horizon < sealed.start
+        """Return the days whose labels ended before the end of the last window, `[T]`."""
+        horizon, windows = self.judged.settings.horizon_days, self.judged.windows
+        stop = windows.search.stop if self.last_window == "search" else windows.sealed.start
+        return np.arange(self.judged.scorer.panel.days) + 1 + horizon < stop
 
     @cached_property
     def _moments(self) -> RankMoments:

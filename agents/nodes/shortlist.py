@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from ...factors.python import is_python
 from ..memory.archive import rank_all, recall_marks
@@ -24,40 +23,21 @@ from .review import is_asked
 ALIKE_OVERLAP = 0.7
 """Share of common structure from which the gate would see two formulas as one idea."""
 
-MIN_MEMBER_T_SHARE = 0.5
-"""Share of the best |t| that a member of a set must have."""
+MIN_MEMBERS, MIN_MEMBER_T_SHARE = 2, 0.5
+"""Fewest members of a combination, and the share of the best |t| that each must have."""
 
 SAME_PROFILE_DISTANCE = 0.25
 MIN_PROFILE_FIGURES = 5
 """Largest distance, as a share, between the yearly and horizon figures of copies, and the fewest figures to compare."""
+
+PLAN_KIND = "tests"
+"""Kind under which the journal records the list of tests, fixed from search before the first of them."""
 
 GATE_TURNS = 5
 """How often one gate may choose again after refusals that cost no trial."""
 
 Alike = Callable[[Mark, Mark], bool]
 """Tests whether two scored formulas are nearly the same."""
-
-
-@dataclass(frozen=True)
-class GateBudget:
-    """The budget of one gate.
-
-    Attributes
-    ----------
-    trials : int
-        Trials that may be spent now.
-    floor : int
-        Trials that must remain.
-    bar : float
-        Least |t| on search.
-    closing : bool
-        Whether this is the close of the search.
-    """
-
-    trials: int
-    floor: int
-    bar: float
-    closing: bool
 
 
 async def read_budget(search: SearchContext, key: str) -> BudgetLeft:
@@ -92,46 +72,62 @@ def choose_members(
     return choose_unlike([mark for mark in (*leading, *best.values()) if abs(mark.t) >= least], sent, limit, alike)
 
 
-async def submit(search: SearchContext, chosen: Sequence[Mark], key: str, *, as_set: bool = False) -> None:
-    """Send factors to the gate, one trial each; as a set, with equal weights and the signs of search, one trial."""
+async def submit(search: SearchContext, chosen: Sequence[str], key: str, *, as_set: bool = False) -> None:
+    """Send factors, by id, to the gate, one trial each; as a set, their combination by one trial."""
     box = search.tools.select("eval", EVAL_AGENT_TOOLS)
-    arguments: Json = {"ids": [mark.id for mark in chosen], "key": key, **({"as_set": True} if as_set else {})}
+    arguments: Json = {"ids": list(chosen), "key": key, **({"as_set": True} if as_set else {})}
     await search.record_once("submission", key, lambda: box.call("evaluation.submit_to_gate", arguments))
 
 
 async def spend_trials(
-    search: SearchContext, marks: Sequence[Mark], sent: Sequence[Mark], budget: GateBudget, key: str
+    search: SearchContext, marks: Sequence[Mark], sent: Sequence[Mark], key: str, *, first: bool
 ) -> list[Mark]:
-    """Send the best to the gate and return those sent singly; a refusal without a test frees its trial.
+    """Fix the list of tests from search, record it, and take it in order; return the factors that were sent singly.
+
+    With `first` the combination is tested before all single factors: thresholds fall with every test, and it is what
+    would be traded. The rest of the list follows until the trials are spent; a refusal without a test costs none.
+    """
+    plan = await _plan_tests(search, marks, sent, key, first=first)
+    known = {mark.id: mark for mark in rank_all([*marks, *recall_marks(search, plan["factors"])])}
+    if len(plan["combination"]) >= MIN_MEMBERS and (await read_budget(search, f"{key}/c")).trials > 0:
+        await submit(search, plan["combination"], f"{key}/set", as_set=True)
+    waiting, submitted = list(plan["factors"]), list[Mark]()
+    for turn in range(GATE_TURNS):
+        left = (await read_budget(search, f"{key}/t{turn}")).trials
+        chosen, waiting = waiting[:left], waiting[left:]
+        if not chosen:
+            break
+        await submit(search, chosen, f"{key}/t{turn}")
+        submitted += [known[name] for name in chosen]
+    return submitted
+
+
+async def _plan_tests(
+    search: SearchContext, marks: Sequence[Mark], sent: Sequence[Mark], key: str, *, first: bool
+) -> dict[str, list[str]]:
+    """Return the ids of the members of the combination and of the factors to test, in order; recorded when first made.
 
     Leaders precede the strongest: ten of the strongest may be one effect ten times. A leader is sent although it may
     be too weak to be among the remembered ones.
-
-    At the close the set goes first: the significance thresholds fall with every test, so the strongest claim must be
-    made first, and its members must not be in the library yet.
     """
+    if recorded := search.journal.read(PLAN_KIND, key):
+        return {name: list(recorded[name]) for name in ("combination", "factors")}
     alike, places, ids = build_alike_test(search), await _rank_leaders(search, key), {mark.id for mark in marks}
     marks = rank_all([*marks, *recall_marks(search, (name for name in places if name not in ids))])
-    strong = [mark for mark in marks if abs(mark.t) >= budget.bar]
+    strong = [mark for mark in marks if abs(mark.t) >= search.config.min_search_t]
     worthy = [
         mark for mark in strong if mark.t * read_hypothesis(search.journal, mark.branch).direction > 0
     ]  # else the gate refuses it
     worthy = [mark for mark in worthy if not is_known(search, mark)]
     leading = sorted((mark for mark in worthy if mark.id in places), key=lambda mark: places[mark.id])
     formulas = [mark for mark in worthy if not _is_code(search, mark)]
-    group = choose_members(leading, formulas, sent, search.config.set_size, alike) if budget.closing else []
-    worthy = [*leading, *(mark for mark in worthy if mark.id not in places)]
-    if len(group) >= 2 and budget.trials > 0:
-        await submit(search, group, f"{key}/set", as_set=True)
-    submitted: list[Mark] = []
-    for turn in range(GATE_TURNS):
-        free = (await read_budget(search, f"{key}/t{turn}")).trials - budget.floor
-        chosen = choose_unlike(worthy, [*sent, *submitted], free, alike)
-        if not chosen:
-            break
-        await submit(search, chosen, f"{key}/t{turn}")
-        submitted += chosen
-    return submitted
+    members = choose_members(leading, formulas, sent, search.config.set_size, alike) if first else []
+    ordered = [*leading, *(mark for mark in worthy if mark.id not in places)]
+    most = GATE_TURNS * (await read_budget(search, key)).trials
+    factors = choose_unlike(ordered, sent, most, alike)
+    plan = {"combination": [mark.id for mark in members], "factors": [mark.id for mark in factors]}
+    search.journal.record(PLAN_KIND, key, plan)
+    return plan
 
 
 async def _rank_leaders(search: SearchContext, key: str) -> dict[str, int]:

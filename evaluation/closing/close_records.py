@@ -73,6 +73,8 @@ class CombinationSummary(ResultsPart):
         The combiner, and who chose it; None in runs older than the choice.
     trading_rate
         Share of the way to the score that is traded each day, in (0, 1].
+    tested
+        True where the gate tested exactly this; else its weights were learnt after the tests.
     """
 
     file: str
@@ -85,6 +87,7 @@ class CombinationSummary(ResultsPart):
     chosen: str | None = None
     trading_rate: Figure = None
     compared: CombinerComparison | None = None
+    tested: bool = False
 
 
 class SealedFactor(ResultsPart):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from ...portfolio import (
 )
 from ..checks.stress import stress_on_search
 from ..service import Evaluator
+from ..submissions import WEIGHING_EVENT
 from .close_records import BookResult, CombinationSummary, CombinerComparison
 from .results import BookCurve
 
@@ -43,6 +44,8 @@ class Closing:
         The stresses that break each accepted factor, on search days (JSON of `StressTable`).
     compared
         The combiners compared on search and selection days (JSON of `CombinerComparison`).
+    tested
+        True where the combination is the accepted one, with the weights that the gate tested.
     """
 
     parts: Sequence[CombinationPart]
@@ -54,39 +57,73 @@ class Closing:
     stress: dict[str, Any] | None = None
     combination: Combination | None = None
     compared: dict[str, Any] | None = None
+    tested: bool = False
 
 
 def _make_part(evaluator: Evaluator, name: str) -> CombinationPart:
-    """Return an accepted factor as a part of the combination, in the direction of its RankIC on search days."""
+    """Return a factor as a part of the combination, in the direction of its RankIC on search days."""
     row = evaluator.scores[name]
     values = evaluator.values(evaluator.read(row.text), evaluator.windows.sealed)
     return CombinationPart(name, -1 if (row.sheet["rank_ic"] or 0.0) < 0 else 1, values)
 
 
+@dataclass(frozen=True, eq=False)
+class _Traded:
+    """What a campaign would trade: its parts, their combination, and whether the gate tested exactly that."""
+
+    combining: Combining
+    combination: Combination
+    tested: bool
+
+    @property
+    def parts(self) -> Sequence[CombinationPart]:
+        return self.combining.parts
+
+
+def _choose_traded(evaluator: Evaluator, accepted: Sequence[str]) -> _Traded:
+    """Return the accepted combination as it was tested; without one, a combination of the accepted factors."""
+    for name in sorted(accepted):
+        event = evaluator.ledger.events.get(evaluator.run, WEIGHING_EVENT, name)
+        if event:
+            return _rebuild_tested(evaluator, name, event.body)
+    combining = Combining(evaluator, [_make_part(evaluator, name) for name in sorted(accepted)])
+    return _Traded(combining, combining.combine_as_set(), tested=False)
+
+
+def _rebuild_tested(evaluator: Evaluator, name: str, weighing: Mapping[str, Any]) -> _Traded:
+    weights = weighing["weights"]
+    combining = Combining(evaluator, [_make_part(evaluator, part) for part in sorted(weights)])
+    score = evaluator.values(evaluator.read(evaluator.scores[name].text), evaluator.windows.sealed)
+    rows = np.tile([weights[part.factor_id] for part in combining.parts], (len(score), 1))
+    chosen = f"{weighing['chosen']}; weights of the last search day, as tested by the gate"
+    built = Combination(weighing["combiner"], weighing["rate"], chosen, combining.parts, score, rows, score)
+    return _Traded(combining, built, tested=True)
+
+
 def unseal(evaluator: Evaluator, accepted: Sequence[str], reason: str) -> dict[str, Any]:
-    """Combine accepted factors and examine them on the sealed days."""
-    parts = [_make_part(evaluator, name) for name in sorted(accepted)]
-    return run_sealed_exam(evaluator, parts, Combining(evaluator, parts).combine_as_set().score, reason)
+    """Examine what the accepted factors would trade on the sealed days."""
+    traded = _choose_traded(evaluator, accepted)
+    return run_sealed_exam(evaluator, traded.parts, traded.combination.score, reason)
 
 
 def close(evaluator: Evaluator, accepted: Sequence[str], open_sealed: bool) -> Closing:
-    """Combine the accepted factors, open the sealed days if the campaign file says so, and backtest the book.
+    """Build what would be traded, open the sealed days if the campaign file says so, and backtest the book.
 
     The book is run on the sealed days if they were opened, else on the selection days. The opening is written to the
     ledger before the sealed days are read.
     """
     if not accepted:
         return Closing((), None, None, None, None)
-    parts = [_make_part(evaluator, name) for name in sorted(accepted)]
-    combining = Combining(evaluator, parts)
-    combination = combining.combine_as_set()
-    score = combination.score
+    traded = _choose_traded(evaluator, accepted)
+    parts, score = traded.parts, traded.combination.score
     sealed = run_sealed_exam(evaluator, parts, score, CLOSE_REASON) if open_sealed else None
     window = evaluator.windows.sealed if sealed else evaluator.windows.selection
     book, curve = _backtest_book(evaluator, score, window)
     search = evaluator.scorer.score(score, evaluator.windows.search, 1)
-    stress = stress_on_search(evaluator, [evaluator.read(evaluator.scores[name].text) for name in sorted(accepted)])
-    return Closing(parts, score, sealed, book, curve, search, stress, combination, combining.compare())
+    names = sorted({*accepted, *(part.factor_id for part in parts)})
+    stress = stress_on_search(evaluator, [evaluator.read(evaluator.scores[name].text) for name in names])
+    compared = traded.combining.compare()
+    return Closing(parts, score, sealed, book, curve, search, stress, traded.combination, compared, traded.tested)
 
 
 def write_closing(closing: Closing, evaluator: Evaluator, folder: Path) -> CombinationSummary | None:
@@ -108,6 +145,7 @@ def write_closing(closing: Closing, evaluator: Evaluator, folder: Path) -> Combi
         chosen=combination.chosen,
         trading_rate=round_significant(combination.rate),
         compared=CombinerComparison.read(closing.compared) if closing.compared else None,
+        tested=closing.tested,
     )
 
 

@@ -32,8 +32,9 @@ if TYPE_CHECKING:
         Case as Case,
         Reason as Reason,
         Verdict as Verdict,
+        Weighing as Weighing,
         Word as Word,
-        write_rank_sum as write_rank_sum,
+        write_combination_formula as write_combination_formula,
     )
 else:
     __all__, __getattr__ = lazy_names(
@@ -46,6 +47,6 @@ else:
             "mean_test": "compute_power confirm_p_value find_null run_mean_test",
             "succession": "DECAYING_EVENT SUCCEEDS read_decaying",
             "trial_evidence": "TrialEvidence daily_sharpes deflated_sharpe_of",
-            "verdict": "Case Reason Verdict Word write_rank_sum",
+            "verdict": "Case Reason Verdict Weighing Word write_combination_formula",
         },
     )

@@ -51,8 +51,39 @@ class Case:
         return self.members or (self,)
 
 
-def write_rank_sum(members: Sequence[Case]) -> str:
-    """Write a set as one formula: ranks added with the sign that search gave each.
+EMA_SPANS = 8
+"""Length of the window of the slowing mean, in spans: what is older has a weight below 1e-6."""
+
+
+@dataclass(frozen=True)
+class Weighing:
+    """What a combination holds of each member, fixed on search days.
+
+    Attributes
+    ----------
+    weights
+        Share of each member's ranks, by id; above 0, and adding up to 1.
+    rate
+        Share of the way to the weighted ranks that is traded each day, in (0, 1].
+    combiner, chosen
+        What weighed them, and how it was chosen, in words.
+    """
+
+    weights: Mapping[str, float]
+    rate: float = 1.0
+    combiner: str = "equal"
+    chosen: str = ""
+
+    def record(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {"weights": dict(self.weights), "rate": self.rate, "combiner": self.combiner, "chosen": self.chosen}
+
+
+def write_combination_formula(members: Sequence[Case], weighing: Weighing) -> str:
+    """Write a combination as one formula of the language, so that what is tested is what would be traded.
+
+    Each member is held with the sign that search gave it. A trading rate below 1 is an exponentially weighted mean of
+    span 2 / rate - 1.
 
     Raises
     ------
@@ -62,15 +93,22 @@ def write_rank_sum(members: Sequence[Case]) -> str:
     code = [member.expression.id for member in members if member.expression.code]
     if code:
         raise EvidenceError(
-            "A Python factor cannot be a member of a set, which is a formula.",
+            "A Python factor cannot be a member of a combination, which is a formula.",
             field="members",
             got=code,
             allowed="formulas",
             hint="Submit it alone.",
         )
+    weights = [weighing.weights[member.expression.id] for member in members]
+    shares = ["" if len(set(weights)) == 1 else f"{weight!r} * " for weight in weights]
     signs = ["-" if (member.rank_ic or 0.0) < 0 else "+" for member in members]
-    parts = [f"{sign} rank({member.expression.canonical_text})" for sign, member in zip(signs, members, strict=True)]
-    return " ".join(parts).removeprefix("+ ")
+    parts = [
+        f"{sign} {share}rank({member.expression.canonical_text})"
+        for sign, share, member in zip(signs, shares, members, strict=True)
+    ]
+    total = " ".join(parts).removeprefix("+ ")
+    span = round(2.0 / weighing.rate - 1.0)
+    return total if span <= 1 else f"ema({total}, {EMA_SPANS * span}, span={span}, min_periods=1)"
 
 
 @dataclass(frozen=True)

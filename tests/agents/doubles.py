@@ -20,7 +20,7 @@ from alphaloom.router import Reply, Task
 FIELDS = ("amount", "close", "high", "low", "open", "returns", "volume", "vwap")
 GROUPS = ("industry", "sector")
 TARGET = "ts_mean(rank(volume / ts_mean(volume, 20)), 5)"
-SMALL = AgentsConfig(rounds=2, hypotheses=2, candidates=2, steps=1, repairs=2, trials_per_round=2, early_search_t=4)
+SMALL = AgentsConfig(rounds=2, hypotheses=2, candidates=2, steps=1, repairs=2)
 
 
 class Crash(Exception):

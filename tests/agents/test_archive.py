@@ -180,7 +180,7 @@ def test_what_leads_is_sent_although_the_archive_let_it_go(lab: Maker) -> None:
     desk.journal.record("score", scored["key"], scored)
     (mark,) = place_in_niches(desk, branch, [FormulaAttempt.parse(scored["key"], scored)])
     campaign.servers.list_formulas = lambda which, limit=10: {"leaders": [{"id": mark.id}]}  # type: ignore[method-assign]
-    assert asyncio.run(gate.spend_trials(desk, [], [], gate.GateBudget(2, 0, 3.0, False), "r01/gate")) == [mark]
+    assert asyncio.run(gate.spend_trials(desk, [], [], "r01/gate", first=False)) == [mark]
 
 
 def test_an_archive_is_bounded() -> None:

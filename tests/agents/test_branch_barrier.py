@@ -17,9 +17,7 @@ from alphaloom.router import AccessRefused, ModelFailed, NoModel, Reply, Request
 from .doubles import Lab, Model
 
 Maker = Callable[..., Lab]
-QUICK = AgentsConfig(
-    rounds=2, hypotheses=4, candidates=2, steps=1, early_search_t=4, node_timeout_seconds=2, node_backoff_seconds=0
-)
+QUICK = AgentsConfig(rounds=2, hypotheses=4, candidates=2, steps=1, node_timeout_seconds=2, node_backoff_seconds=0)
 FOREVER = 1_000
 
 

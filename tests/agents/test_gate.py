@@ -50,10 +50,8 @@ def test_copies_show_in_their_years_whatever_their_sign() -> None:
     assert not profiles_match(SearchSheet(), SearchSheet())
 
 
-def test_trials_are_kept_for_the_close_and_the_set_goes_first(lab: Callable[..., Lab]) -> None:
-    campaign = lab(
-        config=AgentsConfig(rounds=2, hypotheses=3, candidates=3, steps=1, early_search_t=99, min_search_t=0.1)
-    )
+def test_nothing_is_tested_before_the_search_ends_and_the_combination_goes_first(lab: Callable[..., Lab]) -> None:
+    campaign = lab(config=AgentsConfig(rounds=2, hypotheses=3, candidates=3, steps=1, min_search_t=0.1))
     campaign.servers.strength = lambda text: 5.0
     campaign.run()
     first, *others = sent(campaign, "submit_to_gate")
@@ -73,9 +71,7 @@ def test_what_contradicts_its_hypothesis_or_is_weak_is_not_sent(lab: Callable[..
 
 
 def test_trials_left_are_never_passed(lab: Callable[..., Lab]) -> None:
-    campaign = lab(
-        config=AgentsConfig(rounds=2, hypotheses=3, candidates=4, steps=1, min_search_t=0, trials_per_round=9)
-    )
+    campaign = lab(config=AgentsConfig(rounds=2, hypotheses=3, candidates=4, steps=1, min_search_t=0))
     campaign.servers.trials = 4
     campaign.run()
     assert len(campaign.servers.looks) == 4

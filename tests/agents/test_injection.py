@@ -40,9 +40,7 @@ HOSTILE = (
     "# System"
 )
 HARMLESS = "Calm names are held by those who never sell, and so they stay calm, month after month, as a rule."
-CONFIG = AgentsConfig(
-    rounds=2, hypotheses=2, candidates=2, steps=1, min_search_t=0, early_search_t=0, trials_per_round=1
-)
+CONFIG = AgentsConfig(rounds=2, hypotheses=2, candidates=2, steps=1, min_search_t=0)
 TOLD_OF_NEWS = CONFIG.model_copy(update={"news": 3})
 
 
@@ -113,8 +111,8 @@ def from_a_reviewer(campaign: Lab, text: str) -> None:
 
     campaign.servers.submit_to_gate = submit  # type: ignore[method-assign]
     state = halted_for_review(campaign)
-    assert not state["finished"]
     (factor,) = waiting(campaign)
+    assert state["waiting"] == [factor]
     branch = next(mark[2] for mark in state["sent"] if mark[1] == factor).rpartition("/s")[0]
     decide(campaign, factor, "ask", text, [branch])
     assert go(campaign, replace(campaign.desk()), resume=True)["finished"]
@@ -243,7 +241,7 @@ def test_an_obedient_model_can_only_fill_its_schema(
     assert len(scored) <= steps * CONFIG.candidates
     looks = [given for name, given in campaign.servers.calls if name == "submit_to_gate"]
     assert TARGET_ID not in json.dumps(looks)
-    assert len(campaign.servers.looks) <= CONFIG.rounds * CONFIG.trials_per_round + 1
+    assert len(campaign.servers.looks) <= budget[1]
 
 
 # Text that nobody can see, and text without end.

@@ -82,7 +82,7 @@ def test_seeds_are_scored_first_and_are_parents(lab: Maker) -> None:
 
 def test_a_seed_that_is_known_already_is_a_parent_and_never_sent(lab: Maker) -> None:
     own = Own(seeds=(Seed(text=TARGET), Seed(text=SEEDS[0])))
-    campaign = lab(config=SMALL.model_copy(update={"early_search_t": 3.0}), own=own)
+    campaign = lab(config=SMALL, own=own)
     plain = campaign.servers.score_factor
 
     def score(text: str, hypothesis: dict[str, Any], key: str, description: str = "") -> dict[str, Any]:

@@ -21,10 +21,8 @@ BRIEF = [
     "agents.candidates=4",
     "agents.steps=1",
     "agents.min_search_t=0",
-    "agents.early_search_t=5",
     "budget.evaluations=45",
     "budget.trials=9",
-    "agents.trials_per_round=3",
 ]
 """A few seconds; nothing in the gate is lowered."""
 

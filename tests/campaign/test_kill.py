@@ -32,11 +32,10 @@ SMALL = [
     "agents.candidates=3",
     "agents.steps=1",
     "agents.min_search_t=0",
-    "agents.early_search_t=0",
     "budget.evaluations=45",
     "budget.trials=4",
 ]
-"""A campaign of a few seconds that still spends trials and submits a set."""
+"""A campaign of a few seconds that still spends trials and submits a combination."""
 
 KILLS, KILLS_EACH = 50, 5
 

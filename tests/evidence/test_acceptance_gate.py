@@ -12,6 +12,7 @@ import pytest
 
 from alphaloom.evaluation import Budget
 from alphaloom.evaluation.context import refuse_other_stream
+from alphaloom.evaluation.submissions import MIN_WEIGHT, WEIGHING_EVENT
 from alphaloom.evidence import EvidenceSettings
 from alphaloom.evidence.errors import EvidenceError, TrialsSpent
 from alphaloom.evidence.gate.acceptance_gate import MIN_RANKED_DAY_SHARE, PAID_EVENT
@@ -23,6 +24,7 @@ from alphaloom.evidence.settings import RECORDED_CONTEXT, CostSettings
 from alphaloom.factors import parse
 from alphaloom.ledger import Look
 from alphaloom.market import Panel
+from alphaloom.portfolio.trading_rate import slow_score
 
 from .lab import KNOWN, SMALL, Crash, Lab, clock, dying, engine, market, scorer, steps
 
@@ -252,12 +254,12 @@ def test_the_same_formula_under_another_question_is_another_look(lab: Make, aske
     assert lab("fourth").judged(JUNK[0]) == first
 
 
-def changed_from(row: int) -> Panel:
-    """Return the market with other volumes from a row on."""
-    panel = market()
-    volume = np.array(panel.fields["volume"])
-    volume[row:] *= np.linspace(1.0, 2.0, panel.names)
-    return replace(panel, fields={**panel.fields, "volume": volume})
+def changed_from(row: int, panel: Panel | None = None, field: str = "volume") -> Panel:
+    """Return the market with other volumes, or another field, from a row on."""
+    panel = panel or market()
+    values = np.array(panel.fields[field])
+    values[row:] *= np.linspace(1.0, 2.0, panel.names)
+    return replace(panel, fields={**panel.fields, field: values})
 
 
 def test_other_data_before_the_end_of_selection_make_another_look_and_later_data_none(lab: Make) -> None:
@@ -453,8 +455,8 @@ def test_a_factor_of_too_few_names_or_days_is_refused(lab: Make, kept: tuple[int
     assert (verdict.word, run.trials()) == ("rejected", [])
 
 
-def test_a_set_is_the_sum_of_signed_ranks_and_one_trial(lab: Make) -> None:
-    run = lab()
+def test_a_combination_is_the_weighed_sum_of_signed_ranks_and_one_trial(lab: Make) -> None:
+    run = lab(combination="equal", trading_rate=1.0)
     texts: Sequence[str] = (JUNK[0], f"-({JUNK[1]})", JUNK[2])
     scored = {run.scored(text): text for text in texts}
     members = sorted(scored)
@@ -469,6 +471,33 @@ def test_a_set_is_the_sum_of_signed_ranks_and_one_trial(lab: Make) -> None:
     assert run.evaluator.meter.evaluations_spent() == 3  # the set's own score is free
     assert [event.body for event in run.ledger.events.of("run", "set")] == [members]
     assert run.evaluator.submissions.submit_set(members[::-1]) == verdict  # in whatever order they are named
+
+
+def test_a_combination_is_slowed_as_it_would_be_traded(lab: Make) -> None:
+    run = lab(combination="equal", trading_rate=0.5)
+    name = run.evaluator.submissions.submit_set([run.scored(text) for text in JUNK[:2]]).factor_id
+    at_once = lab("undelayed", combination="equal", trading_rate=1.0)
+    whole = at_once.evaluator.submissions.submit_set([at_once.scored(text) for text in JUNK[:2]]).factor_id
+    score, slow = (
+        each.evaluator.values(each.evaluator.read(each.evaluator.scores[key].text))
+        for each, key in ((at_once, whole), (run, name))
+    )
+    there = ~np.isnan(score[-1]) & ~np.isnan(score).any(axis=0)
+    np.testing.assert_allclose(slow[-1, there], slow_score(score, 0.5)[-1, there], rtol=1e-4, atol=1e-4)
+
+
+def test_days_after_search_change_nothing_in_a_combination(lab: Make, planted: Panel) -> None:
+    run = lab("known", panel=planted)
+    other = lab("other", panel=changed_from(run.evaluator.windows.search.stop, planted, "open"))
+    ids = [
+        each.evaluator.submissions.submit_set([each.scored(text) for text in (KNOWN, *JUNK)]).factor_id
+        for each in (run, other)
+    ]
+    assert ids[0] == ids[1]
+    (weighing,) = (event.body for event in run.ledger.events.of("known", WEIGHING_EVENT))
+    assert min(weighing["weights"].values()) >= MIN_WEIGHT
+    assert sum(weighing["weights"].values()) == pytest.approx(1.0, abs=0.01)
+    assert max(weighing["weights"], key=weighing["weights"].get) == parse(KNOWN).id
 
 
 def test_the_test_is_one_sided_in_the_direction_of_the_search(lab: Make) -> None:
@@ -545,7 +574,7 @@ def test_a_set_without_a_trial_left_leaves_no_score(lab: Make) -> None:
 def test_a_set_has_two_to_ten_members(lab: Make, count: int) -> None:
     run = lab()
     ids = [run.scored(f"ts_kurt(high / low, {20 + number})") for number in range(count)]
-    with pytest.raises(EvidenceError, match="A set has 2 to 10 members"):
+    with pytest.raises(EvidenceError, match="A combination has 2 to 10 members"):
         run.evaluator.submissions.submit_set(ids * 2 if count == 1 else ids)
 
 

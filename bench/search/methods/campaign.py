@@ -25,8 +25,6 @@ __all__ = ["ABLATIONS", "NAME", "Alphaloom"]
 NAME = "Alphaloom, offline"
 SEARCH = Path(__file__).parents[3] / "examples" / "long_search.yaml"
 """The campaign file that is run: what a user has for a long search."""
-AT_THE_CLOSE = "agents.early_search_t=1000"
-"""The gate is asked when the search is over: rivals hear nothing of selection days either."""
 ABLATIONS = {
     "without forecasts": ("agents.drafts=1", "agents.redrafts=0", "agents.unexplored=0"),
     "without the unexplored": ("agents.unexplored=0",),
@@ -72,7 +70,7 @@ class Alphaloom:
         return Answer(tuple(preferred(ground, scored)), record["evaluations"], more=more)
 
     def _settings(self, evaluations: int, seed: int) -> Settings:
-        asked = (f"seed={seed}", f"budget.evaluations={evaluations}", AT_THE_CLOSE, *self.overrides)
+        asked = (f"seed={seed}", f"budget.evaluations={evaluations}", *self.overrides)
         return read_settings(SEARCH, Settings, asked)
 
 

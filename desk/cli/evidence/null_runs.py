@@ -30,7 +30,7 @@ DECIDING_ROOMS = (
     "portfolio", "router", "search",
 )  # fmt: skip  # a table
 """The rooms whose code determines the result of a campaign."""
-OPEN_THRESHOLDS = {"min_search_t": 0.0, "early_search_t": 0.0, "trials_per_round": 5, "rounds": 20}
+OPEN_THRESHOLDS = {"min_search_t": 0.0, "rounds": 20}
 """Agents send all that they have: the control tests the gate, so nothing may be held back before it."""
 
 

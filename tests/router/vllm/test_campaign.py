@@ -30,11 +30,11 @@ CAMPAIGN: dict[str, Any] = {
     "evidence": {"windows": {"min_selection_days": 60, "min_sealed_days": 60}},
     "agents": {
         "rounds": 2, "hypotheses": 2, "candidates": 2, "drafts": 2, "steps": 1, "repairs": 1, "min_search_t": 0,
-        "early_search_t": 0, "max_concurrency": 2, "node_retries": 8, "node_timeout_seconds": 600,
+        "max_concurrency": 2, "node_retries": 8, "node_timeout_seconds": 600,
     },
     "budget": {"evaluations": 24, "trials": 4},
 }  # fmt: skip  # a table
-PATIENT = ("min_search_t", "early_search_t", "node_retries", "node_timeout_seconds")
+PATIENT = ("min_search_t", "node_retries", "node_timeout_seconds")
 USUAL: dict[str, Any] = {
     "agents": {name: CAMPAIGN["agents"][name] for name in PATIENT},
     "budget": {"evaluations": 600, "trials": 4},
