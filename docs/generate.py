@@ -634,7 +634,7 @@ RESULTS = {
     "power": "the smallest RankIC that the next trial could prove",
     "power_before": "the same before the first trial",
     "prior_trials": "tests on the same days by other runs, and declared ones",
-    "rejected": "all other scored factors, each with its reason",
+    "rejected": "factors that the gate refused, or tested in vain, each with its reasons",
     "report": "the report's file name",
     "researcher": "what proposed the factors: models, or the offline researcher",
     "reviews": "decisions of people, where the campaign asks for approval",

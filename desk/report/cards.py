@@ -1,4 +1,4 @@
-"""One factor, or one set, on a card: the hypothesis, the formula, the evidence, the verdict with its reasons."""
+"""A factor or a combination on a card: the hypothesis, the formula, the evidence, the verdict with its reasons."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ if TYPE_CHECKING:
         FactorEntry,
         Figure,
         GateReason,
+        SealedFactor,
         SelectionMetrics,
         WindowMetrics,
     )
 
-__all__ = ["Card", "GateStep", "build_card", "collect_doubts", "find_deciding_step"]
+__all__ = ["Card", "GateStep", "build_card", "collect_doubts", "find_deciding_step", "is_borne_out"]
 
 DEFLATED_LABELS = {
     "by_trials": "deflated Sharpe (probability), by trials",
@@ -38,6 +39,10 @@ MIN_MERIT_CHANCE = 0.005
 """Deflated Sharpe ratio below which it is described as less than expected by chance."""
 
 
+P_LABEL = "p, one-sided (assumes a constant mean)"
+BORNE_OUT_P = 0.05
+
+
 @dataclass(frozen=True)
 class GateStep:
     """One step of the gate; `mark` is passed, failed or shown (for a step that never blocks)."""
@@ -50,7 +55,7 @@ class GateStep:
 
 @dataclass(frozen=True)
 class Card:
-    """The content of the card of one accepted or watched factor or set."""
+    """The content of the card of one accepted or watched factor or combination."""
 
     id: str
     kind: str
@@ -60,7 +65,8 @@ class Card:
     text: str
     explained: str
     members: Sequence[tuple[str, str]]
-    measures: Sequence[tuple[str, str, str]]
+    measures: Sequence[Sequence[str]]
+    sealed: str
     cumulative: str
     quintiles: str
     decay: str
@@ -72,9 +78,23 @@ class Card:
 
 
 def build_card(
-    entry: FactorEntry, curve: DailyRankICByWindow | None, boundary: str | None, texts: Mapping[str, str]
+    entry: FactorEntry,
+    curve: DailyRankICByWindow | None,
+    boundary: str | None,
+    texts: Mapping[str, str],
+    sealed: SealedFactor | None = None,
 ) -> Card:
-    """Return the card of an entry; `boundary` is the first selection day, `texts` the formulas of possible members."""
+    """Return the card of an entry.
+
+    Parameters
+    ----------
+    boundary
+        First selection day.
+    texts
+        Formulas of possible members by id.
+    sealed
+        The entry's figures on the sealed days, where they were opened.
+    """
     from ...evaluation.closing import SelectionMetrics, StatedHypothesis
 
     search, selection = entry.metrics.search, entry.metrics.selection or SelectionMetrics()
@@ -82,14 +102,15 @@ def build_card(
     members = [(name, texts.get(name, "")) for name in entry.members or ()]
     return Card(
         id=entry.id,
-        kind=f"set of {len(members)}" if members else "factor",
-        statement=hypothesis.statement or ("A set of factors" if members else "No hypothesis stated"),
+        kind=f"combination of {len(members)}" if members else "factor",
+        statement=hypothesis.statement or ("A combination of factors" if members else "No hypothesis stated"),
         mechanism=hypothesis.mechanism.replace("_", " "),
         facts=_list_facts(entry),
         text="" if members else entry.text,
         explained=entry.explained,
         members=members,
-        measures=_list_measures(search, selection),
+        measures=_list_measures(search, selection, sealed),
+        sealed=_describe_sealed(sealed),
         cumulative=_draw_cumulative(curve, boundary),
         quintiles=_draw_quintiles(search, selection),
         decay=_draw_decay(search, selection),
@@ -125,12 +146,27 @@ def _list_facts(entry: FactorEntry) -> list[tuple[str, str]]:
     return facts
 
 
-def _list_measures(search: WindowMetrics, selection: SelectionMetrics) -> list[tuple[str, str, str]]:
+def is_borne_out(sealed: SealedFactor) -> bool:
+    """Tell whether a factor holds on the sealed days: one test there, p at most 0.05."""
+    return sealed.p_value is not None and sealed.p_value <= BORNE_OUT_P
+
+
+def _describe_sealed(sealed: SealedFactor | None) -> str:
+    if sealed is None:
+        return ""
+    return "holds on the sealed days" if is_borne_out(sealed) else "does not hold on the sealed days"
+
+
+def _list_measures(
+    search: WindowMetrics, selection: SelectionMetrics, sealed: SealedFactor | None
+) -> list[Sequence[str]]:
+    """Return rows of a label and a figure for search, selection and, where they were opened, the sealed days."""
     windows = (search, selection)
+    turned = {} if sealed is None else _list_sealed_figures(sealed)
     rows = [
         ("RankIC a day", [number(window.rank_ic, 4, sign=True) for window in windows]),
         ("t, Newey-West", [number(window.t, 2, sign=True) for window in windows]),
-        ("p, one-sided (assumes a constant mean)", [DASH, p_value_text(selection.p_value)]),
+        (P_LABEL, [DASH, p_value_text(selection.p_value)]),
         ("IC", [number(window.ic, 4, sign=True) for window in windows]),
         ("ICIR, of RankIC", [number(window.icir, 2, sign=True) for window in windows]),
         ("turnover a day", [percent(window.turnover) for window in windows]),
@@ -140,7 +176,19 @@ def _list_measures(search: WindowMetrics, selection: SelectionMetrics) -> list[t
         ("coverage", [percent(window.coverage, 0) for window in windows]),
         ("days", [count(window.days) for window in windows]),
     ]
-    return [(label, left, right) for label, (left, right) in rows if (left, right) != (DASH, DASH)]
+    shown = [(label, left, right) for label, (left, right) in rows if (left, right) != (DASH, DASH)]
+    return [(*row, turned.get(row[0], DASH)) if turned else row for row in shown]
+
+
+def _list_sealed_figures(sealed: SealedFactor) -> dict[str, str]:
+    """Return the figures of the sealed days by their label, with the sign of the factor as written."""
+    return {
+        "RankIC a day": number(sealed.rank_ic, 4, sign=True),
+        "t, Newey-West": number(sealed.t, 2, sign=True),
+        P_LABEL: p_value_text(sealed.p_value),
+        "Sharpe after costs": number(sealed.net_sharpe, 2, sign=True),
+        "days": count(sealed.days),
+    }
 
 
 def _list_deflated(selection: SelectionMetrics) -> list[tuple[str, list[str]]]:

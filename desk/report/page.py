@@ -11,7 +11,7 @@ from ..cli.evidence import combine
 from ..cli.formula_source import summarise_formula
 from ..figures import DASH, any_value, count, describe_costs, money, number, p_value_text, percent, plural, short_id
 from . import alternatives, closing
-from .cards import Card, build_card, find_deciding_step
+from .cards import Card, build_card, find_deciding_step, is_borne_out
 from .plots import Span, Stage, funnel, timeline
 from .stress_matrix import StressPage, build_stress_page
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         OperatorRow,
         OwnParts,
         Results,
+        SealedFactor,
         SearchVariety,
         SelectionPower,
         WindowPlan,
@@ -38,19 +39,21 @@ __all__ = [
     "describe_reused",
     "describe_variety",
     "operator_lines",
+    "sealed_sentence",
     "sort_by_strength",
+    "sort_by_trial",
     "verdict_sentence",
 ]
 
-MAX_REJECTED_IN_REPORT = 40
+MAX_REJECTED_IN_REPORT, MAX_UNTESTED_IN_REPORT = 40, 20
 OFFLINE_SENTENCE = "Researcher: offline: a heuristic, not a language model."
 RETURNS = {"residual": "with market, sector and size taken out", "raw": "as they are"}
 Facts = Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True)
-class RejectedLine:
-    """A line of the table of rejected factors."""
+class FactorLine:
+    """A line of the tables of rejected and untested factors."""
 
     id: str
     text: str
@@ -65,6 +68,7 @@ class ReportPage:
 
     title: str
     verdict: str
+    honest: str
     summary: Facts
     data: Facts
     rules: Facts
@@ -82,8 +86,10 @@ class ReportPage:
     accepted: Sequence[Card]
     unproven: str
     watched: Sequence[Card]
-    rejected: Sequence[RejectedLine]
+    rejected: Sequence[FactorLine]
     rejected_more: str
+    untested: Sequence[FactorLine]
+    untested_more: str
     sealed: Facts
     sealed_sentence: str
     sealed_each: Sequence[Sequence[str]]
@@ -107,6 +113,7 @@ def build_page(results: Results, curves: Curves) -> ReportPage:
     return ReportPage(
         title=results.data.name or "a panel",
         verdict=verdict_sentence(results),
+        honest=sealed_sentence(results),
         summary=_list_summary(results),
         data=_list_data(results),
         rules=_list_rules(results.settings),
@@ -121,11 +128,13 @@ def build_page(results: Results, curves: Curves) -> ReportPage:
         power_facts=_list_power(results.power),
         others=alternatives.build_rules_table(results.stream_rules),
         checks=alternatives.list_search_tests(results),
-        accepted=_build_cards(results, results.accepted, curves),
+        accepted=_build_cards(results, sort_by_trial(results.accepted), curves),
         unproven=describe_empty_result(results),
-        watched=_build_cards(results, results.watchlist, curves),
-        rejected=[_make_rejected_line(entry) for entry in sort_by_strength(results.rejected)[:MAX_REJECTED_IN_REPORT]],
-        rejected_more=_describe_more_rejected(results.rejected),
+        watched=_build_cards(results, sort_by_trial(results.watchlist), curves),
+        rejected=[_make_line(entry) for entry in sort_by_strength(results.rejected)[:MAX_REJECTED_IN_REPORT]],
+        rejected_more=_describe_more(results.rejected, MAX_REJECTED_IN_REPORT),
+        untested=[_make_line(entry) for entry in sort_by_strength(results.untested)[:MAX_UNTESTED_IN_REPORT]],
+        untested_more=_describe_more(results.untested, MAX_UNTESTED_IN_REPORT),
         sealed=closing.exam_rows(results.sealed),
         sealed_sentence=closing.describe_exam(results.sealed),
         sealed_each=closing.exam_factor_rows(results.sealed),
@@ -146,13 +155,36 @@ def build_page(results: Results, curves: Curves) -> ReportPage:
 
 def verdict_sentence(results: Results) -> str:
     """Return the outcome in one sentence; an outcome without acceptances begins with that."""
-    sets = sum(1 for entry in results.accepted if entry.members)
-    factors = len(results.accepted) - sets
-    parts = [plural(n, word) for n, word in ((factors, "factor"), (sets, "set")) if n] or ["nothing"]
-    accepted = " and ".join(parts)
-    remainder = f"{len(results.watchlist) or 'none'} on the watchlist, {len(results.rejected) or 'none'} rejected."
+    combinations = sum(1 for entry in results.accepted if entry.members)
+    counts = ((combinations, "combination"), (len(results.accepted) - combinations, "factor"))
+    accepted = " and ".join([plural(n, word) for n, word in counts if n] or ["nothing"])
+    remainder = f"{len(results.watchlist) or 'none'} on the watchlist, {len(results.rejected) or 'none'} rejected"
+    remainder += f", {len(results.untested)} not tested." if results.untested else "."
     were = "were" if len(results.accepted) > 1 else "was"
     return f"{accepted[0].upper()}{accepted[1:]} {were} accepted; {remainder}"
+
+
+def sealed_sentence(results: Results) -> str:
+    """Return what the sealed (hold-out) days say of the combination, and what that means; empty without acceptances."""
+    if not results.accepted:
+        return ""
+    exam, book = results.sealed, results.book
+    if exam is None or not exam.opened:
+        return (
+            "The sealed (hold-out) days were not opened, so every figure below is of days that helped to choose: "
+            "expect less."
+        )
+    sharpe = f", and its book a Sharpe ratio of {number(book.sharpe, 2)} after costs" if book and book.sharpe else ""
+    figures = f"a RankIC of {number(exam.rank_ic, 4)} (t {number(exam.t, 1)}, p {p_value_text(exam.p_value)}){sharpe}"
+    tested = [
+        entry for entry in results.accepted if entry.members and results.combination and results.combination.tested
+    ]
+    chosen = tested[0].metrics.selection if tested else None
+    before = f"; on the days that accepted it the RankIC was {number(chosen.rank_ic, 4)}" if chosen else ""
+    outcomes = [sealed for entry in results.accepted if (sealed := _find_sealed(results, entry))]
+    held = sum(map(is_borne_out, outcomes))
+    each = f" {held} of {plural(len(outcomes), 'acceptance')} hold there, each by a test of its own at 0.05."
+    return f"On the sealed (hold-out) days the combination has {figures}{before}.{each}"
 
 
 def _list_summary(results: Results) -> Facts:
@@ -248,7 +280,29 @@ def _list_power(power: SelectionPower | None) -> Facts:
 def _build_cards(results: Results, entries: Sequence[FactorEntry], curves: Curves) -> list[Card]:
     texts = {entry.id: entry.text for entry in results.entries}
     boundary = results.windows.selection.first if results.windows.selection else None
-    return [build_card(entry, curves.factors.get(entry.id), boundary, texts) for entry in entries]
+    return [
+        build_card(entry, curves.factors.get(entry.id), boundary, texts, _find_sealed(results, entry))
+        for entry in entries
+    ]
+
+
+def _find_sealed(results: Results, entry: FactorEntry) -> SealedFactor | None:
+    """Return an entry's figures on the sealed days; those of the exam itself for the combination that was examined."""
+    from ...evaluation.closing import SealedFactor
+
+    exam = results.sealed
+    if exam is None or not exam.opened:
+        return None
+    if not entry.members or results.combination is None or not results.combination.tested:
+        return exam.factors.get(entry.id)
+    return SealedFactor(
+        sign=1, days=exam.days, rank_ic=exam.rank_ic, t=exam.t, net_sharpe=exam.net_sharpe, p_value=exam.p_value
+    )
+
+
+def sort_by_trial(entries: Iterable[FactorEntry]) -> list[FactorEntry]:
+    """Return entries in the order of their tests: the combination first."""
+    return sorted(entries, key=lambda entry: (entry.trial is None, entry.trial or 0, entry.id))
 
 
 def sort_by_strength(entries: Iterable[FactorEntry]) -> list[FactorEntry]:
@@ -256,11 +310,11 @@ def sort_by_strength(entries: Iterable[FactorEntry]) -> list[FactorEntry]:
     return sorted(entries, key=lambda entry: (entry.trial is None, -abs(entry.metrics.search.t or 0.0), entry.id))
 
 
-def _make_rejected_line(entry: FactorEntry) -> RejectedLine:
+def _make_line(entry: FactorEntry) -> FactorLine:
     search, selection = entry.metrics.search, entry.metrics.selection
     step = find_deciding_step(entry)
-    return RejectedLine(
-        id=short_id(entry.id) + (f", set of {len(entry.members)}" if entry.members else ""),
+    return FactorLine(
+        id=short_id(entry.id) + (f", combination of {len(entry.members)}" if entry.members else ""),
         text=summarise_formula(entry.text),
         numbers=[
             number(search.rank_ic, 4, sign=True),
@@ -275,8 +329,8 @@ def _make_rejected_line(entry: FactorEntry) -> RejectedLine:
     )
 
 
-def _describe_more_rejected(entries: Sequence[FactorEntry]) -> str:
-    more = len(entries) - MAX_REJECTED_IN_REPORT
+def _describe_more(entries: Sequence[FactorEntry], shown: int) -> str:
+    more = len(entries) - shown
     return f"and {more:,} more, in results.json" if more > 0 else ""
 
 

@@ -136,7 +136,7 @@ def _check_named_trials(archive: RunArchive) -> Iterator[RecordDifference]:
             yield RecordDifference(
                 name, f"opening {sealed['number']} of the sealed days", "the ledger does not hold it"
             )
-        for word in ("accepted", "watchlist", "rejected"):
+        for word in ("accepted", "watchlist", "rejected", "untested"):
             yield from _check_entries(archive, record.get(word) or (), name)
 
 

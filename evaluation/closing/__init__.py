@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         ModelBill as ModelBill,
         RuleCheckLine as RuleCheckLine,
         SealedExam as SealedExam,
+        SealedFactor as SealedFactor,
         SignalLine as SignalLine,
         SignalSummary as SignalSummary,
         SpendSummary as SpendSummary,
@@ -79,7 +80,7 @@ else:
             "builder": "ResultsBuilder",
             "close_records": (
                 "BookResult CombinationSummary CombinerComparison CombinerFigures IntervalEstimate ModelBill "
-                "RuleCheckLine SealedExam SignalLine SignalSummary SpendSummary StressTable"
+                "RuleCheckLine SealedExam SealedFactor SignalLine SignalSummary SpendSummary StressTable"
             ),
             "closing": "unseal",
             "factor_records": (

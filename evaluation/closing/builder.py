@@ -30,7 +30,9 @@ from .factor_records import AlignmentNotes, GateReason, ModelOpinion, Note, Resu
 from .results import DailyRankIC, DailyRankICByWindow, NearFactor
 from .search_records import AttemptCounts, EarlierOpening, PanelSummary, WindowDays, WindowPlan
 
-VERDICT_WORDS = ("accepted", "watchlist", "rejected")
+VERDICT_WORDS = ("accepted", "watchlist", "rejected", "untested")
+UNSHOWN_WORDS = ("rejected", "untested")
+"""Of these no profile is measured."""
 MAX_NEAREST_SHOWN = 5
 """Known formulas that are shown beside a case."""
 
@@ -145,7 +147,7 @@ class ResultsBuilder:
         )
 
     def entries(self) -> dict[str, list[dict[str, Any]]]:
-        """Return accepted, watched and rejected factors, each sorted by id."""
+        """Return accepted, watched, rejected and untested factors, each sorted by id."""
         entries: dict[str, list[dict[str, Any]]] = {verdict: [] for verdict in VERDICT_WORDS}
         for name in sorted({*self.evaluator.scores, *self.verdicts}):
             if name in self.claims:
@@ -155,7 +157,7 @@ class ResultsBuilder:
 
     def _find_verdict_word(self, row: VerdictRow | None) -> str:
         """Return a factor's final verdict; a case that no person had decided at the close is rejected."""
-        word = self.evaluator.reviews.word(row) if row else "rejected"
+        word = self.evaluator.reviews.word(row) if row else "untested"
         return word if word in VERDICT_WORDS else "rejected"
 
     def _build_entry(
@@ -178,8 +180,8 @@ class ResultsBuilder:
             "metrics": {"search": search, "selection": selection or self._complete_selection(name, row)},
             "trial": row.metrics["trial"] if row else None,
             "members": self.members.get(name),
-            "library_correlation": self._measure_library_correlation(name) if word != "rejected" else None,
-            "profile": self._measure_profile(name) if word != "rejected" else None,
+            "library_correlation": self._measure_library_correlation(name) if word not in UNSHOWN_WORDS else None,
+            "profile": self._measure_profile(name) if word not in UNSHOWN_WORDS else None,
             "incremental": self._measure_incremental(name) if row and row.metrics["trial"] is not None else None,
         }
 

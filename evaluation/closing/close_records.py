@@ -115,7 +115,7 @@ class SealedExam(WindowMetrics):
     test
         "held" where holdings were tested; empty where labels were.
     factors
-        Each accepted factor by id.
+        Each accepted factor, and each part of the combination, by id.
     earlier
         Openings of shared days by other runs.
     """

@@ -102,8 +102,14 @@ def _rebuild_tested(evaluator: Evaluator, name: str, weighing: Mapping[str, Any]
 
 def unseal(evaluator: Evaluator, accepted: Sequence[str], reason: str) -> dict[str, Any]:
     """Examine what the accepted factors would trade on the sealed days."""
-    traded = _choose_traded(evaluator, accepted)
-    return run_sealed_exam(evaluator, traded.parts, traded.combination.score, reason)
+    return _take_sealed_exam(evaluator, _choose_traded(evaluator, accepted), accepted, reason)
+
+
+def _take_sealed_exam(evaluator: Evaluator, traded: _Traded, accepted: Sequence[str], reason: str) -> dict[str, Any]:
+    """Examine what would be traded, each of its parts, and every other accepted factor."""
+    known = {part.factor_id for part in traded.parts}
+    others = [_make_part(evaluator, name) for name in sorted(accepted) if name not in known]
+    return run_sealed_exam(evaluator, [*traded.parts, *others], traded.combination.score, reason)
 
 
 def close(evaluator: Evaluator, accepted: Sequence[str], open_sealed: bool) -> Closing:
@@ -116,7 +122,7 @@ def close(evaluator: Evaluator, accepted: Sequence[str], open_sealed: bool) -> C
         return Closing((), None, None, None, None)
     traded = _choose_traded(evaluator, accepted)
     parts, score = traded.parts, traded.combination.score
-    sealed = run_sealed_exam(evaluator, parts, score, CLOSE_REASON) if open_sealed else None
+    sealed = _take_sealed_exam(evaluator, traded, accepted, CLOSE_REASON) if open_sealed else None
     window = evaluator.windows.sealed if sealed else evaluator.windows.selection
     book, curve = _backtest_book(evaluator, score, window)
     search = evaluator.scorer.score(score, evaluator.windows.search, 1)

@@ -82,6 +82,7 @@ class Results(ResultsPart):
     accepted: tuple[FactorEntry, ...] = ()
     watchlist: tuple[FactorEntry, ...] = ()
     rejected: tuple[FactorEntry, ...] = ()
+    untested: tuple[FactorEntry, ...] = ()
     attempts: AttemptCounts = AttemptCounts()
     evaluations: int = 0
     trials: int = 0
@@ -110,8 +111,8 @@ class Results(ResultsPart):
 
     @property
     def entries(self) -> Iterator[FactorEntry]:
-        """Yield every factor and set: accepted, watched, rejected."""
-        yield from (*self.accepted, *self.watchlist, *self.rejected)
+        """Yield every factor and combination: accepted, watched, rejected, untested."""
+        yield from (*self.accepted, *self.watchlist, *self.rejected, *self.untested)
 
 
 # Curves, and cases for a person.
@@ -190,7 +191,8 @@ class ReviewCase(FactorEntry):
 class CampaignResult:
     """A finished run: `results` as typed records, `record` as the JSON of results.json.
 
-    `accepted`, `watchlist`, `rejected` and `power` are parts of the JSON. `report` is None where none was rendered.
+    `accepted`, `watchlist`, `rejected`, `untested` and `power` are parts of the JSON. `report` is None where none was
+    rendered.
     """
 
     run: str
@@ -219,8 +221,13 @@ class CampaignResult:
 
     @property
     def rejected(self) -> list[ResultEntry]:
-        """Return the other scored or judged factors."""
+        """Return the factors that the gate refused, or tested in vain."""
         return self._read_entries("rejected")
+
+    @property
+    def untested(self) -> list[ResultEntry]:
+        """Return the scored factors that never went to the gate; in runs of before 2026-11-24 `rejected` holds them."""
+        return list(self.record.get("untested", ()))
 
     @property
     def combination(self) -> Path | None:

@@ -257,7 +257,7 @@ def _describe_critique(key: str, body: Body) -> EventText:
 
 
 def _describe_set(key: str, body: Any) -> EventText:
-    return "gate", "set", [f"{key} is a set of {len(body)}: {', '.join(map(str, body))}"]
+    return "gate", "set", [f"{key} is a combination of {len(body)}: {', '.join(map(str, body))}"]
 
 
 def _describe_case(key: str, body: Body) -> EventText:

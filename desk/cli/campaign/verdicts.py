@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...figures import DASH, number, p_value_text, short_id
 from ...report.cards import find_deciding_step
-from ...report.page import collect_notes, sort_by_strength, verdict_sentence
+from ...report.page import collect_notes, sealed_sentence, sort_by_strength, sort_by_trial, verdict_sentence
 from ..formula_source import summarise_formula
 
 if TYPE_CHECKING:
@@ -19,7 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["print_verdicts"]
 
 MAX_REJECTED_PRINTED = 10
-VERDICT_STYLES = {"accepted": "green", "watched": "yellow", "rejected": "red"}
+MAX_UNTESTED_PRINTED = 3
+VERDICT_STYLES = {"accepted": "green", "watched": "yellow", "rejected": "red", "not tested": "dim"}
 
 
 def print_verdicts(results: Results) -> None:
@@ -30,10 +30,12 @@ def print_verdicts(results: Results) -> None:
 
     console = stdout_console()
     console.print(Text(verdict_sentence(results), style="bold"))
+    if honest := sealed_sentence(results):
+        console.print(Text(honest), soft_wrap=True)
     table = _build_table(results)
     if table.row_count:
         console.print(table)
-    for sentence in (_describe_hidden(results.rejected), results.power.sentence if results.power else ""):
+    for sentence in (_describe_hidden(results), results.power.sentence if results.power else ""):
         if sentence:
             console.print(Text(sentence), soft_wrap=True)
     for warning in collect_notes(results, data_only=False):
@@ -51,7 +53,13 @@ def _build_table(results: Results) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("why", overflow="fold")
     strongest = sort_by_strength(results.rejected)[:MAX_REJECTED_PRINTED]
-    verdicts = (("accepted", results.accepted), ("watched", results.watchlist), ("rejected", strongest))
+    untested = sort_by_strength(results.untested)[:MAX_UNTESTED_PRINTED]
+    verdicts = (
+        ("accepted", sort_by_trial(results.accepted)),
+        ("watched", sort_by_trial(results.watchlist)),
+        ("rejected", strongest),
+        ("not tested", untested),
+    )
     for verdict, entries in verdicts:
         for entry in entries:
             _add_row(table, verdict, entry)
@@ -75,7 +83,7 @@ def _add_row(table: Table, verdict: str, entry: FactorEntry) -> None:
 
 def _format_name(entry: FactorEntry) -> str:
     if entry.members:
-        return f"set of {len(entry.members)}: {', '.join(map(short_id, entry.members))}"
+        return f"combination of {len(entry.members)}: {', '.join(map(short_id, entry.members))}"
     return summarise_formula(entry.text or DASH)
 
 
@@ -87,10 +95,12 @@ def _find_reason(entry: FactorEntry) -> str:
     return last or "every step passed"
 
 
-def _describe_hidden(rejected: Sequence[FactorEntry]) -> str:
-    hidden = [find_deciding_step(entry) for entry in sort_by_strength(rejected)[MAX_REJECTED_PRINTED:]]
+def _describe_hidden(results: Results) -> str:
+    """Return how many rejected and untested factors the table leaves out, and the steps that refused them."""
+    hidden = [find_deciding_step(entry) for entry in sort_by_strength(results.rejected)[MAX_REJECTED_PRINTED:]]
     steps = Counter(step.step if step else "other" for step in hidden)
-    if not steps:
-        return ""
     tally = ", ".join(f"{step} {n}" for step, n in sorted(steps.items(), key=lambda item: (-item[1], item[0])))
-    return f"and {len(hidden)} more rejected ({tally}); all of them are in the report's results.json"
+    parts = [f"{len(hidden)} more rejected ({tally})"] if hidden else []
+    untested = len(results.untested) - MAX_UNTESTED_PRINTED
+    parts += [f"{untested} more not tested"] if untested > 0 else []
+    return f"and {' and '.join(parts)}; all of them are in the report's results.json" if parts else ""
