@@ -634,6 +634,7 @@ RESULTS = {
     "power": "the smallest RankIC that the next trial could prove",
     "power_before": "the same before the first trial",
     "prior_trials": "tests on the same days by other runs, and declared ones",
+    "untested": "scored factors that never went to the gate",
     "rejected": "factors that the gate refused, or tested in vain, each with its reasons",
     "report": "the report's file name",
     "researcher": "what proposed the factors: models, or the offline researcher",
@@ -674,7 +675,8 @@ EVENTS = {
     "risk": "a decision of the risk gate",
     "route": "which model a call went to, and why",
     "screening": "the seed of the causality screens of Python code",
-    "set": "the members of a set that was submitted",
+    "set": "the members of a combination that was submitted",
+    "weighing": "weights and trading rate of a combination, fixed on search days",
     "stop": "a person asked the run to stop",
     "way": "what the learned routing policy chose for a call, and why",
 }

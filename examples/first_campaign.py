@@ -34,7 +34,7 @@ def main() -> None:
     for word, entries in (("accepted", result.accepted), ("watched", result.watchlist)):
         for entry in entries:
             print(f"{word}: {entry['text']}\n    because {entry['reasons'][-1]['message']}")
-    print(f"{len(result.rejected)} rejected; {result.trials} looks at the selection window")
+    print(f"{len(result.rejected)} rejected, {len(result.untested)} not tested; {result.trials} trials")
     print(result.power["sentence"])
     print(f"report: {result.report}")
 

@@ -74,7 +74,7 @@ def main() -> None:
     )
     record = campaign.run().record
 
-    own = [entry for word in ("accepted", "watchlist", "rejected") for entry in record[word]]
+    own = [entry for word in ("accepted", "watchlist", "rejected", "untested") for entry in record[word]]
     own = [entry for entry in own if entry["hypothesis"].get("source") == "own agent"]
     for entry in own:
         t = entry["metrics"]["search"]["t"]

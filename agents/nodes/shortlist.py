@@ -33,6 +33,9 @@ MIN_PROFILE_FIGURES = 5
 PLAN_KIND = "tests"
 """Kind under which the journal records the list of tests, fixed from search before the first of them."""
 
+PROVEN_WORDS = frozenset({"accepted", "awaiting approval"})
+"""Verdicts on a combination that make its members part of a discovery."""
+
 GATE_TURNS = 5
 """How often one gate may choose again after refusals that cost no trial."""
 
@@ -72,11 +75,12 @@ def choose_members(
     return choose_unlike([mark for mark in (*leading, *best.values()) if abs(mark.t) >= least], sent, limit, alike)
 
 
-async def submit(search: SearchContext, chosen: Sequence[str], key: str, *, as_set: bool = False) -> None:
-    """Send factors, by id, to the gate, one trial each; as a set, their combination by one trial."""
+async def submit(search: SearchContext, chosen: Sequence[str], key: str, *, as_set: bool = False) -> list[str]:
+    """Send factors, by id, to the gate, one trial each; as a set, their combination by one trial. Return the words."""
     box = search.tools.select("eval", EVAL_AGENT_TOOLS)
     arguments: Json = {"ids": list(chosen), "key": key, **({"as_set": True} if as_set else {})}
-    await search.record_once("submission", key, lambda: box.call("evaluation.submit_to_gate", arguments))
+    answer = await search.record_once("submission", key, lambda: box.call("evaluation.submit_to_gate", arguments))
+    return [str(row["verdict"]) for row in answer.get("verdicts", ())]
 
 
 async def spend_trials(
@@ -85,13 +89,16 @@ async def spend_trials(
     """Fix the list of tests from search, record it, and take it in order; return the factors that were sent singly.
 
     With `first` the combination is tested before all single factors: thresholds fall with every test, and it is what
-    would be traded. The rest of the list follows until the trials are spent; a refusal without a test costs none.
+    would be traded. If it is accepted, its members are part of that discovery and are not tested alone. The rest of the
+    list follows until the trials are spent; a refusal without a test costs none.
     """
     plan = await _plan_tests(search, marks, sent, key, first=first)
     known = {mark.id: mark for mark in rank_all([*marks, *recall_marks(search, plan["factors"])])}
+    members: Sequence[str] = ()
     if len(plan["combination"]) >= MIN_MEMBERS and (await read_budget(search, f"{key}/c")).trials > 0:
-        await submit(search, plan["combination"], f"{key}/set", as_set=True)
-    waiting, submitted = list(plan["factors"]), list[Mark]()
+        words = await submit(search, plan["combination"], f"{key}/set", as_set=True)
+        members = plan["combination"] if PROVEN_WORDS.intersection(words) else ()
+    waiting, submitted = [name for name in plan["factors"] if name not in members], list[Mark]()
     for turn in range(GATE_TURNS):
         left = (await read_budget(search, f"{key}/t{turn}")).trials
         chosen, waiting = waiting[:left], waiting[left:]

@@ -278,7 +278,11 @@ def _list_power(power: SelectionPower | None) -> Facts:
 
 
 def _build_cards(results: Results, entries: Sequence[FactorEntry], curves: Curves) -> list[Card]:
-    texts = {entry.id: entry.text for entry in results.entries}
+    weights = results.combination.weights if results.combination and results.combination.tested else {}
+    texts = {
+        entry.id: f"{number(weights[entry.id], 2, sign=True)} rank({entry.text})" if entry.id in weights else entry.text
+        for entry in results.entries
+    }
     boundary = results.windows.selection.first if results.windows.selection else None
     return [
         build_card(entry, curves.factors.get(entry.id), boundary, texts, _find_sealed(results, entry))

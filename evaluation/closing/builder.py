@@ -337,7 +337,11 @@ class ResultsBuilder:
         """Return why a factor was not submitted to the gate."""
         agents = self.evaluator.ledger.runs.find(self.evaluator.run).config.get("settings", {}).get("agents", {})
         min_t, direction = agents.get("min_search_t", 0.0), self.claims[name].direction
-        why = _explain_unsent(sheet["t"], min_t, direction, others_sent=bool(self.verdicts))
+        homes = [combination for combination, members in self.members.items() if name in members]
+        if proven := [home for home in homes if self._find_verdict_word(self.verdicts.get(home)) == "accepted"]:
+            why = f"it is a member of the accepted combination {proven[0]}, and no discovery of its own"
+        else:
+            why = _explain_unsent(sheet["t"], min_t, direction, others_sent=bool(self.verdicts))
         numbers = {"t": sheet["t"], "merit": sheet["merit"]}
         return GateReason(step="search", passed=False, message=f"not tested: {why}", numbers=numbers)
 

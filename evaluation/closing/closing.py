@@ -91,10 +91,12 @@ def _choose_traded(evaluator: Evaluator, accepted: Sequence[str]) -> _Traded:
 
 
 def _rebuild_tested(evaluator: Evaluator, name: str, weighing: Mapping[str, Any]) -> _Traded:
-    weights = weighing["weights"]
-    combining = Combining(evaluator, [_make_part(evaluator, part) for part in sorted(weights)])
-    score = evaluator.values(evaluator.read(evaluator.scores[name].text), evaluator.windows.sealed)
-    rows = np.tile([weights[part.factor_id] for part in combining.parts], (len(score), 1))
+    combining = Combining(evaluator, [_make_part(evaluator, part) for part in sorted(weighing["weights"])])
+    weights = np.array([weighing["weights"][part.factor_id] for part in combining.parts])
+    middle = 0.5 * sum(weight * part.sign for weight, part in zip(weights, combining.parts, strict=True))
+    values = evaluator.values(evaluator.read(evaluator.scores[name].text), evaluator.windows.sealed)
+    score = ((values - middle) / weights.sum()).astype(np.float32)  # the formula's scale is its own: here -0.5 to 0.5
+    rows = np.tile(weights, (len(score), 1))
     chosen = f"{weighing['chosen']}; weights of the last search day, as tested by the gate"
     built = Combination(weighing["combiner"], weighing["rate"], chosen, combining.parts, score, rows, score)
     return _Traded(combining, built, tested=True)

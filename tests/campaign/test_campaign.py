@@ -53,7 +53,7 @@ def written(result: CampaignResult) -> bytes:
 
 
 def every_entry(record: dict[str, Any]) -> list[dict[str, Any]]:
-    return [*record["accepted"], *record["watchlist"], *record["rejected"]]
+    return [*record["accepted"], *record["watchlist"], *record["rejected"], *record["untested"]]
 
 
 # What a campaign leaves behind.
@@ -110,8 +110,10 @@ def test_what_was_accepted_is_combined_examined_traded_and_put_before_the_risk_g
     record = finished.record
     accepted = [entry["id"] for entry in finished.accepted]
     assert accepted
-    assert record["combination"]["factors"] == accepted
-    assert sorted(record["stress"]["factors"]) == accepted
+    (tested,) = (entry for entry in finished.accepted if entry["members"])
+    assert (record["combination"]["tested"], record["combination"]["factors"]) == (True, sorted(tested["members"]))
+    assert sorted(record["stress"]["factors"]) == sorted({*accepted, *tested["members"]})
+    assert set(record["sealed"]["factors"]) >= {*accepted, *tested["members"]} - {tested["id"]}
     assert record["stress"]["window"]["last"] == record["windows"]["search"]["last"]
     assert (record["sealed"]["opened"], record["sealed"]["number"]) == (True, 1)
     assert record["book"]["days"] > 80

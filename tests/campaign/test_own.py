@@ -57,7 +57,7 @@ def test_files_of_ones_own_are_used_and_named(files: Files, tmp_path: Path) -> N
         files, tmp_path, "steer.seed_library=seeds.yaml", "steer.hypotheses=ideas.yaml", "steer.prompts=pages",
         "steer.agent=mine.py:seasons", "steer.agent_hypotheses=1", "agents.hypotheses=3", "budget.evaluations=12",
     )  # fmt: skip  # a table
-    sources = {entry["hypothesis"].get("source") for entry in record["rejected"]}
+    sources = {entry["hypothesis"].get("source") for entry in (*record["rejected"], *record["untested"])}
     assert sources == {"seed library", "own hypotheses", "own agent", None}
     own = record["own"]
     assert (own["seed_library"]["factors"], own["hypotheses"], own["agent"]) == (3, 1, "mine.py:seasons")
@@ -79,7 +79,7 @@ def test_a_known_formula_may_be_a_seed_and_is_never_sent(files: Files, tmp_path:
     record = run(files, tmp_path, "steer.seed_library=seeds.txt", "budget.trials=5")
     entry = next(
         each
-        for word in ("accepted", "watchlist", "rejected")
+        for word in ("accepted", "watchlist", "rejected", "untested")
         for each in record[word]
         if each["hypothesis"].get("source")
     )

@@ -30,7 +30,7 @@ def searched(files: Files, workspace: Path, *more: str) -> dict[str, Any]:
 
 
 def mechanisms(record: dict[str, Any]) -> set[str]:
-    return {entry["hypothesis"]["mechanism"] for entry in record["rejected"]}
+    return {entry["hypothesis"]["mechanism"] for entry in (*record["rejected"], *record["untested"])}
 
 
 def test_words_decide_what_is_scored(files: Files, tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_words_decide_what_is_scored(files: Files, tmp_path: Path) -> None:
     assert not any("overnight" in name for name in mechanisms(asked))
     read = {
         name
-        for entry in asked["rejected"]
+        for entry in (*asked["rejected"], *asked["untested"])
         for name in ("open", "volume", "vwap", "cap", "mood")
         if name in entry["text"]
     }

@@ -99,7 +99,7 @@ def test_one_that_asks_what_another_asked_hears_the_same_and_spends_nothing(work
 
 
 def every(record: dict[str, Any]) -> list[dict[str, Any]]:
-    return [*record["accepted"], *record["watchlist"], *record["rejected"]]
+    return [*record["accepted"], *record["watchlist"], *record["rejected"], *record["untested"]]
 
 
 def test_the_library_and_the_verdicts_say_the_same(workspace: Path) -> None:

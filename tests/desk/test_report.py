@@ -31,7 +31,7 @@ def test_every_part_is_there(finished: Run) -> None:
 
 def test_the_verdict_comes_first_and_names_the_researcher(finished: Run) -> None:
     text = html(finished())
-    assert "2 factors and 1 set were accepted; 1 on the watchlist, 45 rejected." in text
+    assert "1 combination and 2 factors were accepted; 1 on the watchlist, 45 rejected." in text
     assert "a heuristic, not a language model" in text
 
 

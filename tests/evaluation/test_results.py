@@ -52,19 +52,18 @@ def dossier(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ResultsBuilder
 
 def test_entries_have_the_form_of_the_results(dossier: ResultsBuilder) -> None:
     record = dossier.record()
-    assert [len(record[word]) for word in ("accepted", "watchlist", "rejected")] == [1, 0, 2]
-    for entry in (*record["accepted"], *record["rejected"]):
+    assert [len(record[word]) for word in ("accepted", "watchlist", "rejected", "untested")] == [1, 0, 1, 1]
+    for entry in (*record["accepted"], *record["rejected"], *record["untested"]):
         assert set(entry) == ENTRY
         assert parse(entry["text"]).id == entry["id"]
         assert set(entry["reasons"][0]) == {"step", "passed", "message", "numbers"}
         assert entry["metrics"]["search"]["window"]["name"] == "search"
-    rejected = [entry["id"] for entry in record["rejected"]]
-    assert rejected == sorted(rejected)
 
 
 def test_a_window_not_reached_is_null(dossier: ResultsBuilder) -> None:
-    entries = {entry["id"]: entry for entry in dossier.entries()["rejected"]}
-    unsent, tried = entries[parse(JUNK[1]).id], entries[parse(JUNK[0]).id]
+    entries = dossier.entries()
+    (unsent,), (tried,) = entries["untested"], entries["rejected"]
+    assert (unsent["id"], tried["id"]) == (parse(JUNK[1]).id, parse(JUNK[0]).id)
     assert (unsent["metrics"]["selection"], unsent["trial"]) == (None, None)
     assert [reason["step"] for reason in unsent["reasons"]] == ["search"]
     assert tried["metrics"]["selection"]["window"]["name"] == "selection"
@@ -76,7 +75,7 @@ def test_what_was_too_weak_is_not_said_to_have_been_passed_over(lab: Make, plant
     weak.ledger.runs.start(replace(weak.ledger.runs.find(weak.evaluator.run), id="weak", config=config))
     weak = Lab(weak.ledger, replace(weak.evaluator, run="weak"))
     weak.propose(JUNK[0])
-    (entry,) = ResultsBuilder(weak.evaluator).entries()["rejected"]
+    (entry,) = ResultsBuilder(weak.evaluator).entries()["untested"]
     t = abs(entry["metrics"]["search"]["t"])
     said = f"not tested: |t| = {t:.1f} in sample, below agents.min_search_t, 99"
     assert [reason["message"] for reason in entry["reasons"]] == [said]
@@ -86,11 +85,11 @@ def test_others_are_said_to_have_been_preferred_only_where_others_were_sent(lab:
     run = lab(panel=planted)
     run.propose(JUNK[0])
     run.propose(JUNK[1], direction=-run.direction(JUNK[1]))
-    (first, second) = (ResultsBuilder(run.evaluator).entries()["rejected"][place] for place in (0, 1))
+    (first, second) = (ResultsBuilder(run.evaluator).entries()["untested"][place] for place in (0, 1))
     said = sorted(row["reasons"][0]["message"].partition(" (")[0] for row in (first, second))
     assert said == ["not tested: it shows the opposite of its hypothesis", "not tested: nothing was sent to the gate"]
     run.judged(JUNK[2])
-    (entry,) = (row for row in ResultsBuilder(run.evaluator).entries()["rejected"] if row["id"] == parse(JUNK[0]).id)
+    (entry,) = (row for row in ResultsBuilder(run.evaluator).entries()["untested"] if row["id"] == parse(JUNK[0]).id)
     assert entry["reasons"][0]["message"].startswith("not tested: other candidates were preferred (")
 
 

@@ -1,9 +1,9 @@
-"""What may not move while the house is rebuilt.
+"""What moves only on purpose.
 
-`facts.json` holds numbers, ids, order, verdicts, the shapes of the MCP tools, the decoding grammar and exit codes: no
-commit changes it. `words.json` holds digests of texts and keys, and the descriptions of the tools: only commits about
+`facts.json` holds numbers, ids, order, verdicts, the shapes of the MCP tools, the decoding grammar and exit codes: a
+commit that changes it says which results differ, and why. `words.json` holds digests of texts and keys, and the descriptions of the tools: only commits about
 names and prose change it. `FREEZE=facts,words pytest tests/golden` writes what is not yet there, and other words; a
-fact is never written over.
+fact is written anew only after its entry was taken out.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import pytest
 __all__ = ["agrees", "digest", "facts_of_results", "words_of"]
 
 FOLDER = Path(__file__).parent
-VERDICTS = ("accepted", "watchlist", "rejected")
+VERDICTS = ("accepted", "watchlist", "rejected", "untested")
 SAME = 1e-6
 """Relative difference of sums that another processor makes in the last digits of a forecast."""
 
@@ -41,7 +41,9 @@ def agrees(part: str, name: str, value: Any) -> None:
 def facts_of_results(results: Mapping[str, Any]) -> dict[str, Any]:
     """Return ids and verdicts in their order with what their numbers sum to, and all other numbers; no key, no text."""
     rest = {key: value for key, value in results.items() if key not in VERDICTS}
-    verdicts = {verdict: [[row["id"], *_sums(row)] for row in results[verdict]] for verdict in VERDICTS}
+    verdicts = {
+        verdict: [[row["id"], *_sums(row)] for row in results[verdict]] for verdict in VERDICTS if verdict in results
+    }
     return {**verdicts, "rest": _sums(rest)}
 
 
