@@ -1,9 +1,9 @@
 """What moves only on purpose.
 
 `facts.json` holds numbers, ids, order, verdicts, the shapes of the MCP tools, the decoding grammar and exit codes: a
-commit that changes it says which results differ, and why. `words.json` holds digests of texts and keys, and the descriptions of the tools: only commits about
-names and prose change it. `FREEZE=facts,words pytest tests/golden` writes what is not yet there, and other words; a
-fact is written anew only after its entry was taken out.
+commit that changes it says which results differ, and why. `words.json` holds digests of texts and keys, and the
+descriptions of the tools: only commits about names and prose change it. `FREEZE=facts,words pytest tests/golden` writes
+what is not yet there, and other words; a fact is written anew only after its entry was taken out.
 """
 
 from __future__ import annotations
