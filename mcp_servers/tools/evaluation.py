@@ -108,10 +108,10 @@ def _add_scores(server: ToolServer, served: ServedCaller) -> None:
     @server.tool(annotations=SPEND_HINTS)
     @json_tool
     def submit_to_gate(
-        ids: Annotated[list[FactorId], Field(min_length=1, max_length=20, description="2 to 10 for a set")],
+        ids: Annotated[list[FactorId], Field(min_length=1, max_length=20, description="2 to 10 for a combination")],
         key: CallKey,
         as_set: Annotated[
-            bool, Field(description="judge the sum of their signed ranks as one factor, for one trial")
+            bool, Field(description="judge their combination, weighed on search days, as one factor, for one trial")
         ] = False,
     ) -> dict[str, Any]:
         """Put scored factors before the acceptance gate; each that reaches statistics spends a trial for good.
@@ -149,7 +149,7 @@ def _check_members(ids: list[str]) -> list[str]:
     if 2 <= len(ids) <= MAX_SET_MEMBERS:
         return ids
     raise BadArguments(
-        "A set has 2 to 10 members.",
+        "A combination has 2 to 10 members.",
         field="ids",
         got=len(ids),
         allowed=f"2 to {MAX_SET_MEMBERS} ids",
