@@ -210,7 +210,7 @@ async def turn_node(search: SearchContext, state: State) -> State:
 async def gate_node(search: SearchContext, state: State) -> State:
     """Record the outcomes of operators; when the search ends, send the combination and then the best to the gate.
 
-    No selection day is read before the search ends, and no verdict guides a later formula of the campaign.
+    No selection day is read before the search ends. A verdict leads to another formula only where a person asks for it.
     """
     record_operators(search, state["round"])
     key = f"r{state['round']:02d}/gate"

@@ -20,7 +20,7 @@ from ..evidence.gate import (
     make_trials_spent_error,
     write_combination_formula,
 )
-from ..factors import Expression
+from ..factors import Expression, ParseError
 from ..factors.similarity import KnownFormula
 from ..ledger import Evaluation, LibraryRow
 from .budget import BudgetMeter
@@ -85,15 +85,26 @@ class Submissions:
             raise EvidenceError(
                 f"A combination has {allowed_text} members.", field="members", got=len(members), allowed=allowed_text
             )
-        weighing = self._weigh(members)
-        members = tuple(member for member in members if member.expression.id in weighing.weights)
-        expression = self.scoring.factors.read(write_combination_formula(members, weighing))
+        members, weighing, expression = self._write_combination(members)
         scores = self.log.scores
         if expression.id not in scores and self.meter.trials_left() <= 0:
             raise make_trials_spent_error()
         row = scores.get(expression.id) or self.scoring.record(expression, f"{SET_PREFIX}{expression.id}")
         self.log.ledger.events.record(self.log.run, WEIGHING_EVENT, expression.id, weighing.record())
         return self._judge(self._make_set_case(expression, members, row), [])
+
+    def _write_combination(self, members: tuple[Case, ...]) -> tuple[tuple[Case, ...], Weighing, Expression]:
+        """Return the members that are held, their weights and the formula; one too large loses its faintest members."""
+        while True:
+            weighing = self._weigh(members)
+            members = tuple(member for member in members if member.expression.id in weighing.weights)
+            try:
+                return members, weighing, self.scoring.factors.read(write_combination_formula(members, weighing))
+            except ParseError:
+                if len(members) == MIN_SET_MEMBERS:
+                    raise
+                by_weight = sorted(weighing.weights, key=lambda name: (weighing.weights[name], name))
+                members = tuple(member for member in members if member.expression.id != by_weight[0])
 
     def _weigh(self, members: Sequence[Case]) -> Weighing:
         """Return weights and trading rate that the combiner of the settings learns from search days alone."""
@@ -105,7 +116,8 @@ class Submissions:
         shares = np.round(learnt / learnt.sum(), 3) if learnt.sum() > 0 else learnt
         kept = [place for place, share in enumerate(shares) if share >= MIN_WEIGHT]
         if len(kept) < MIN_SET_MEMBERS:  # one factor alone is no combination
-            return Weighing({part.factor_id: 1 / len(parts) for part in parts}, combination.rate)
+            equal = {part.factor_id: 1 / len(parts) for part in parts}
+            return Weighing(equal, combination.rate, chosen="the learnt weights leave fewer than two members")
         weights = {parts[place].factor_id: float(shares[place]) for place in kept}
         return Weighing(weights, combination.rate, combination.kind, combination.chosen)
 

@@ -63,10 +63,10 @@ def choose_unlike(marks: Sequence[Mark], taken: Sequence[Mark], limit: int, alik
 def choose_members(
     leading: Sequence[Mark], marks: Sequence[Mark], sent: Sequence[Mark], limit: int, alike: Alike
 ) -> list[Mark]:
-    """Return the members of a set: leaders, then the best of each hypothesis, unlike each other and unlike `sent`.
+    """Return the members of a combination: leaders, then the best of each hypothesis, unlike each other and `sent`.
 
-    Weights are equal, so a member far weaker than the best would only dilute the set. Python factors are sent alone: a
-    set is a formula.
+    A member far weaker than the best would add more noise than forecast. Python factors are sent alone, since a
+    combination is a formula.
     """
     least = MIN_MEMBER_T_SHARE * max((abs(mark.t) for mark in marks), default=0.0)
     best: dict[str, Mark] = {}
@@ -90,7 +90,7 @@ async def spend_trials(
 
     With `first` the combination is tested before all single factors: thresholds fall with every test, and it is what
     would be traded. If it is accepted, its members are part of that discovery and are not tested alone. The rest of the
-    list follows until the trials are spent; a refusal without a test costs none.
+    list follows until the trials are spent or `GATE_TURNS` were taken; a refusal without a test costs no trial.
     """
     plan = await _plan_tests(search, marks, sent, key, first=first)
     known = {mark.id: mark for mark in rank_all([*marks, *recall_marks(search, plan["factors"])])}
@@ -128,7 +128,8 @@ async def _plan_tests(
     worthy = [mark for mark in worthy if not is_known(search, mark)]
     leading = sorted((mark for mark in worthy if mark.id in places), key=lambda mark: places[mark.id])
     formulas = [mark for mark in worthy if not _is_code(search, mark)]
-    members = choose_members(leading, formulas, sent, search.config.set_size, alike) if first else []
+    first_formulas = [mark for mark in leading if not _is_code(search, mark)]
+    members = choose_members(first_formulas, formulas, sent, search.config.set_size, alike) if first else []
     ordered = [*leading, *(mark for mark in worthy if mark.id not in places)]
     most = GATE_TURNS * (await read_budget(search, key)).trials
     factors = choose_unlike(ordered, sent, most, alike)

@@ -152,7 +152,7 @@ def is_borne_out(sealed: SealedFactor) -> bool:
 
 
 def _describe_sealed(sealed: SealedFactor | None) -> str:
-    if sealed is None:
+    if sealed is None or sealed.p_value is None:
         return ""
     return "holds on the sealed days" if is_borne_out(sealed) else "does not hold on the sealed days"
 

@@ -174,7 +174,8 @@ def sealed_sentence(results: Results) -> str:
             "The sealed (hold-out) days were not opened, so every figure below is of days that helped to choose: "
             "expect less."
         )
-    sharpe = f", and its book a Sharpe ratio of {number(book.sharpe, 2)} after costs" if book and book.sharpe else ""
+    is_sealed = book is not None and book.window == "sealed" and book.sharpe is not None
+    sharpe = f", and its book a Sharpe ratio of {number(book.sharpe, 2)} after costs" if book and is_sealed else ""
     figures = f"a RankIC of {number(exam.rank_ic, 4)} (t {number(exam.t, 1)}, p {p_value_text(exam.p_value)}){sharpe}"
     tested = [
         entry for entry in results.accepted if entry.members and results.combination and results.combination.tested
@@ -183,8 +184,13 @@ def sealed_sentence(results: Results) -> str:
     before = f"; on the days that accepted it the RankIC was {number(chosen.rank_ic, 4)}" if chosen else ""
     outcomes = [sealed for entry in results.accepted if (sealed := _find_sealed(results, entry))]
     held = sum(map(is_borne_out, outcomes))
-    each = f" {held} of {plural(len(outcomes), 'acceptance')} hold there, each by a test of its own at 0.05."
-    return f"On the sealed (hold-out) days the combination has {figures}{before}.{each}"
+    each = (
+        f" Acceptances that hold there, each by a test of its own at 0.05: {held} of {len(outcomes)}."
+        if outcomes
+        else ""
+    )
+    again = "" if exam.number == 1 else " These days had been opened before: this is no longer an exam on unseen data."
+    return f"On the sealed (hold-out) days the combination has {figures}{before}.{each}{again}"
 
 
 def _list_summary(results: Results) -> Facts:
@@ -297,7 +303,8 @@ def _find_sealed(results: Results, entry: FactorEntry) -> SealedFactor | None:
     exam = results.sealed
     if exam is None or not exam.opened:
         return None
-    if not entry.members or results.combination is None or not results.combination.tested:
+    combination = results.combination
+    if combination is None or not combination.tested or sorted(entry.members or ()) != sorted(combination.factors):
         return exam.factors.get(entry.id)
     return SealedFactor(
         sign=1, days=exam.days, rank_ic=exam.rank_ic, t=exam.t, net_sharpe=exam.net_sharpe, p_value=exam.p_value

@@ -328,9 +328,9 @@ class ResultsBuilder:
         return notes + [Note(code="leak_alarm", message=f"{name}: {alarm}") for name in self.alarms()]
 
     def alarms(self) -> list[str]:
-        """Return the single factors whose mean RankIC on selection days is beyond the leak threshold, by id."""
+        """Return the factors and combinations whose mean RankIC on selection is beyond the leak threshold, by id."""
         limit = self.evaluator.settings.leak_rank_ic
-        figures = {name: row.metrics["selection"] for name, row in self.verdicts.items() if name not in self.members}
+        figures = {name: row.metrics["selection"] for name, row in self.verdicts.items()}
         return sorted(name for name, sheet in figures.items() if sheet and abs(sheet["rank_ic"] or 0.0) > limit)
 
     def _make_unsent_reason(self, name: str, sheet: Mapping[str, Any]) -> GateReason:

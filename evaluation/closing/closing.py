@@ -82,10 +82,10 @@ class _Traded:
 
 def _choose_traded(evaluator: Evaluator, accepted: Sequence[str]) -> _Traded:
     """Return the accepted combination as it was tested; without one, a combination of the accepted factors."""
-    for name in sorted(accepted):
-        event = evaluator.ledger.events.get(evaluator.run, WEIGHING_EVENT, name)
-        if event:
-            return _rebuild_tested(evaluator, name, event.body)
+    for row in evaluator.ledger.verdicts.of(evaluator.run):  # in the order of the tests
+        event = evaluator.ledger.events.get(evaluator.run, WEIGHING_EVENT, row.factor_id)
+        if event and row.factor_id in accepted:
+            return _rebuild_tested(evaluator, row.factor_id, event.body)
     combining = Combining(evaluator, [_make_part(evaluator, name) for name in sorted(accepted)])
     return _Traded(combining, combining.combine_as_set(), tested=False)
 
@@ -93,11 +93,12 @@ def _choose_traded(evaluator: Evaluator, accepted: Sequence[str]) -> _Traded:
 def _rebuild_tested(evaluator: Evaluator, name: str, weighing: Mapping[str, Any]) -> _Traded:
     combining = Combining(evaluator, [_make_part(evaluator, part) for part in sorted(weighing["weights"])])
     weights = np.array([weighing["weights"][part.factor_id] for part in combining.parts])
-    middle = 0.5 * sum(weight * part.sign for weight, part in zip(weights, combining.parts, strict=True))
+    factors = np.ones_like(weights) if len({*weights.tolist()}) == 1 else weights  # equal weights are not written
+    middle = 0.5 * sum(factor * part.sign for factor, part in zip(factors, combining.parts, strict=True))
     values = evaluator.values(evaluator.read(evaluator.scores[name].text), evaluator.windows.sealed)
-    score = ((values - middle) / weights.sum()).astype(np.float32)  # the formula's scale is its own: here -0.5 to 0.5
+    score = ((values - middle) / factors.sum()).astype(np.float32)  # from the formula's own scale to -0.5 to 0.5
     rows = np.tile(weights, (len(score), 1))
-    chosen = f"{weighing['chosen']}; weights of the last search day, as tested by the gate"
+    chosen = f"{weighing['chosen']}; weights of the last search day, as tested by the gate".removeprefix("; ")
     built = Combination(weighing["combiner"], weighing["rate"], chosen, combining.parts, score, rows, score)
     return _Traded(combining, built, tested=True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
@@ -51,8 +52,8 @@ class Case:
         return self.members or (self,)
 
 
-EMA_SPANS = 8
-"""Length of the window of the slowing mean, in spans: what is older has a weight below 1e-6."""
+EMA_SPANS, MAX_EMA_DAYS = 8, 250
+"""Length of the window of the slowing mean, in spans (what is older has a weight below 1e-6), and at most in days."""
 
 
 @dataclass(frozen=True)
@@ -107,8 +108,11 @@ def write_combination_formula(members: Sequence[Case], weighing: Weighing) -> st
         for sign, share, member in zip(signs, shares, members, strict=True)
     ]
     total = " ".join(parts).removeprefix("+ ")
-    span = round(2.0 / weighing.rate - 1.0)
-    return total if span <= 1 else f"ema({total}, {EMA_SPANS * span}, span={span}, min_periods=1)"
+    if weighing.rate == 1.0:
+        return total
+    span = float(f"{2.0 / weighing.rate - 1.0:.4g}")
+    window = min(math.ceil(EMA_SPANS * span), MAX_EMA_DAYS)
+    return f"ema({total}, {window}, span={span:g}, min_periods=1)"
 
 
 @dataclass(frozen=True)

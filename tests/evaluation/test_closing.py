@@ -144,3 +144,23 @@ def test_a_close_that_may_not_look_leaves_the_seal(lab: Make, planted: Panel, tm
     assert len(pd.read_parquet(tmp_path / written.file)) == written.rows
     assert closing.search is not None
     assert closing.search.rank_ic > 0  # each part turned the way search has it
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.2])
+def test_the_close_trades_the_combination_that_was_tested(
+    lab: Make, planted: Panel, tmp_path: Path, rate: float
+) -> None:
+    run = lab(panel=planted, combination="equal", trading_rate=rate)
+    members = [run.scored(text) for text in (KNOWN, OTHER)]
+    name = run.evaluator.submissions.submit_set(members).factor_id
+    closing = close(run.evaluator, [name], open_sealed=False)
+    written = write_closing(closing, run.evaluator, tmp_path)
+    assert written is not None
+    assert closing.score is not None
+    assert (written.tested, written.factors, written.trading_rate) == (True, tuple(sorted(members)), rate)
+    values = run.evaluator.values(run.evaluator.read(run.evaluator.scores[name].text))
+    there = ~np.isnan(values)
+    assert (~np.isnan(closing.score) == there).all()
+    assert np.corrcoef(values[there], closing.score[there])[0, 1] == pytest.approx(1.0, abs=1e-5)
+    assert np.abs(closing.score[there]).max() <= 0.5 + 1e-6
+    assert abs(closing.score[there].mean()) < 0.05

@@ -12,7 +12,7 @@ import pytest
 
 from alphaloom.evaluation import Budget
 from alphaloom.evaluation.context import refuse_other_stream
-from alphaloom.evaluation.submissions import MIN_WEIGHT, WEIGHING_EVENT
+from alphaloom.evaluation.submissions import MIN_SET_MEMBERS, MIN_WEIGHT, WEIGHING_EVENT
 from alphaloom.evidence import EvidenceSettings
 from alphaloom.evidence.errors import EvidenceError, TrialsSpent
 from alphaloom.evidence.gate.acceptance_gate import MIN_RANKED_DAY_SHARE, PAID_EVENT
@@ -484,6 +484,16 @@ def test_a_combination_is_slowed_as_it_would_be_traded(lab: Make) -> None:
     )
     there = ~np.isnan(score[-1]) & ~np.isnan(score).any(axis=0)
     np.testing.assert_allclose(slow[-1, there], slow_score(score, 0.5)[-1, there], rtol=1e-4, atol=1e-4)
+
+
+def test_a_combination_too_large_for_a_formula_loses_its_faintest_members(lab: Make) -> None:
+    run = lab()
+    large = " + ".join(f"ts_std(volume, {7 + place})" for place in range(5))
+    ids = [run.scored(f"rank({large}) * rank(ts_kurt(high / low, {20 + 9 * place}))") for place in range(9)]
+    run.evaluator.submissions.submit_set(ids)
+    (members,) = (event.body for event in run.ledger.events.of("run", "set"))
+    assert MIN_SET_MEMBERS <= len(members) < len(ids)
+    assert set(members) < set(ids)
 
 
 def test_days_after_search_change_nothing_in_a_combination(lab: Make, planted: Panel) -> None:
