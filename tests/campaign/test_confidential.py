@@ -37,7 +37,7 @@ KEYS = {
 MARKER = "zebrafish"
 """A word of the goal that nobody else would use."""
 SMALL = [
-    *markets.BRIEF, "agents.rounds=2", "agents.hypotheses=3", "budget.evaluations=14", "budget.trials=3",
+    *markets.BRIEF, "seed=5", "agents.rounds=2", "agents.hypotheses=3", "budget.evaluations=14", "budget.trials=3",
     f"steer.goal={MARKER}", "market.labels={mood: [confidential]}", "agents.node_retries=0", "models.retries=0",
 ]  # fmt: skip  # a table
 
