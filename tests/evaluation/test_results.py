@@ -184,6 +184,12 @@ def test_too_good_a_single_factor_raises_the_alarm(lab: Make, planted: Panel) ->
     assert ResultsBuilder(lab("calm", panel=planted, leak_rank_ic=0.5).evaluator).alarms() == []
 
 
+def test_too_good_a_combination_raises_the_alarm(lab: Make, planted: Panel) -> None:
+    run = lab(panel=planted, leak_rank_ic=0.02)
+    verdict = run.evaluator.submissions.submit_set([run.scored(text) for text in (KNOWN, JUNK[0])])
+    assert ResultsBuilder(run.evaluator).alarms() == [verdict.factor_id]
+
+
 def test_curves_are_daily_and_say_null(dossier: ResultsBuilder) -> None:
     curves = dossier.curves()
     assert set(curves) == {parse(KNOWN).id}
