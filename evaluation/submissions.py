@@ -91,7 +91,7 @@ class Submissions:
             raise make_trials_spent_error()
         row = scores.get(expression.id) or self.scoring.record(expression, f"{SET_PREFIX}{expression.id}")
         self.log.ledger.events.record(self.log.run, WEIGHING_EVENT, expression.id, weighing.record())
-        return self._judge(self._make_set_case(expression, members, row), [])
+        return self._judge(replace(self._make_set_case(expression, members, row), weighing=weighing), [])
 
     def _write_combination(self, members: tuple[Case, ...]) -> tuple[tuple[Case, ...], Weighing, Expression]:
         """Return the members that are held, their weights and the formula; one too large loses its faintest members."""
