@@ -23,6 +23,7 @@ from ..evidence.gate import (
 from ..factors import Expression, ParseError
 from ..factors.similarity import KnownFormula
 from ..ledger import Evaluation, LibraryRow
+from ..library import MEMBER
 from .budget import BudgetMeter
 from .score_log import RunLog
 from .search_scoring import SearchScoring
@@ -170,8 +171,21 @@ class Submissions:
 
     def _keep_accepted(self, case: Case) -> None:
         log, library = self.log, self.scoring.library
-        expression, row = case.expression, log.scores.get(case.expression.id)
-        sheet = dict(row.sheet) if row else {"fields": sorted(expression.fields)}
+        expression, score = case.expression, log.scores.get(case.expression.id)
+        sheet = dict(score.sheet) if score else {"fields": sorted(expression.fields)}
         entry = LibraryRow(expression.id, expression.text, expression.shown, case.claim.id, log.run, sheet)
-        (library.reviews.wait if library.reviews.required else log.ledger.library.add)(entry)
+        rows = [entry, *(self._make_member_row(case, part) for part in case.members)]
+        if library.reviews.required:
+            library.reviews.wait(entry, rows[1:])
+        else:
+            for row in rows:
+                log.ledger.library.add(row)
         library.refresh()
+
+    def _make_member_row(self, case: Case, part: Case) -> LibraryRow:
+        """Return the library row of a member of an accepted combination: it claims nothing alone."""
+        expression, sheet = part.expression, self.log.scores[part.expression.id].sheet
+        terms = {"combination": case.expression.id}
+        return LibraryRow(
+            expression.id, expression.text, expression.shown, part.claim.id, self.log.run, dict(sheet), MEMBER, terms
+        )

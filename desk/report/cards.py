@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         FactorEntry,
         Figure,
         GateReason,
+        MemberTest,
         SealedFactor,
         SelectionMetrics,
         WindowMetrics,
@@ -64,7 +65,7 @@ class Card:
     facts: Sequence[tuple[str, str]]
     text: str
     explained: str
-    members: Sequence[tuple[str, str]]
+    members: Sequence[tuple[str, str, str]]
     measures: Sequence[Sequence[str]]
     sealed: str
     cumulative: str
@@ -99,7 +100,11 @@ def build_card(
 
     search, selection = entry.metrics.search, entry.metrics.selection or SelectionMetrics()
     hypothesis = entry.hypothesis or StatedHypothesis()
-    members = [(name, texts.get(name, "")) for name in entry.members or ()]
+    tests = {test.id: test for test in selection.members}
+    members = [
+        (name, texts.get(name, ""), _describe_member(tests[name]) if name in tests else "")
+        for name in entry.members or ()
+    ]
     return Card(
         id=entry.id,
         kind=f"combination of {len(members)}" if members else "factor",
@@ -120,6 +125,13 @@ def build_card(
         warnings=_list_warnings(search, selection),
         deflated=DEFLATED_MEANS if selection.deflated_sharpe else "",
     )
+
+
+def _describe_member(test: MemberTest) -> str:
+    """Return what the trial of a combination says of one member: whether it is proven alone, and what it is worth."""
+    word = "proven alone" if test.accepted else "proven alone, but not tradable" if test.proven else "not proven alone"
+    loss = number(test.rank_ic_lost_without.selection, 4, sign=True)
+    return f"{word} (p {p_value_text(test.weakest_p_value)}); RankIC lost without it {loss}"
 
 
 def find_deciding_step(entry: FactorEntry) -> GateStep | None:

@@ -85,6 +85,7 @@ class ReportPage:
     checks: Sequence[alternatives.SearchTest]
     accepted: Sequence[Card]
     unproven: str
+    proven: Sequence[Card]
     watched: Sequence[Card]
     rejected: Sequence[FactorLine]
     rejected_more: str
@@ -130,6 +131,7 @@ def build_page(results: Results, curves: Curves) -> ReportPage:
         checks=alternatives.list_search_tests(results),
         accepted=_build_cards(results, sort_by_trial(results.accepted), curves),
         unproven=describe_empty_result(results),
+        proven=_build_cards(results, sort_by_trial(results.proven), curves),
         watched=_build_cards(results, sort_by_trial(results.watchlist), curves),
         rejected=[_make_line(entry) for entry in sort_by_strength(results.rejected)[:MAX_REJECTED_IN_REPORT]],
         rejected_more=_describe_more(results.rejected, MAX_REJECTED_IN_REPORT),
@@ -158,7 +160,8 @@ def verdict_sentence(results: Results) -> str:
     combinations = sum(1 for entry in results.accepted if entry.members)
     counts = ((combinations, "combination"), (len(results.accepted) - combinations, "factor"))
     accepted = " and ".join([plural(n, word) for n, word in counts if n] or ["nothing"])
-    remainder = f"{len(results.watchlist) or 'none'} on the watchlist, {len(results.rejected) or 'none'} rejected"
+    remainder = f"{len(results.proven)} proven, not tradable alone, " if results.proven else ""
+    remainder += f"{len(results.watchlist) or 'none'} on the watchlist, {len(results.rejected) or 'none'} rejected"
     remainder += f", {len(results.untested)} not tested." if results.untested else "."
     were = "were" if len(results.accepted) > 1 else "was"
     return f"{accepted[0].upper()}{accepted[1:]} {were} accepted; {remainder}"

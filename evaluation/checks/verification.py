@@ -20,11 +20,12 @@ from ...evidence import (
 )
 from ...evidence.gate import SUCCEEDS, Case, TrialEvidence, Weighing
 from ...ledger import Trial, VerdictRow, compute_digest
+from ...library import MEMBER
 from ..service import Evaluator
 from ..submissions import WEIGHING_EVENT
 
-NEEDED_VERDICT = {"accepted": "accepted", "promoted": "watchlist"}
-"""The verdict that a library factor needs, by its origin; other origins need none."""
+NEEDED_VERDICT = {"accepted": "accepted", "member": "accepted", "promoted": "watchlist"}
+"""The verdict that a library factor needs, by its origin, a member that of its combination; other origins need none."""
 
 
 WORDED_KEYS = ("warnings",)
@@ -139,7 +140,9 @@ def find_loose_ends(archive: RunArchive) -> Iterator[RecordDifference]:
     words = {name: row.verdict for name, row in archive.verdicts.items()}
     for row in archive.ledger.library.rows():
         needed = NEEDED_VERDICT.get(row.origin)
-        if row.run == archive.run.id and needed and words.get(row.factor_id) != needed:
+        homes = [name for name, members in archive.members.items() if row.factor_id in members]
+        named = homes if row.origin == MEMBER else [row.factor_id]
+        if row.run == archive.run.id and needed and needed not in {words.get(name) for name in named}:
             yield RecordDifference("library", row.factor_id, f"the run's verdict on it is not {needed}")
     for gap in archive.ledger.runs.breaks(archive.run):
         yield RecordDifference(gap.table, gap.recorded, gap.said)
@@ -167,7 +170,7 @@ def _check_named_trials(archive: RunArchive) -> Iterator[RecordDifference]:
             yield RecordDifference(
                 name, f"opening {sealed['number']} of the sealed days", "the ledger does not hold it"
             )
-        for word in ("accepted", "watchlist", "rejected", "untested"):
+        for word in ("accepted", "proven", "watchlist", "rejected", "members", "untested"):
             yield from _check_entries(archive, record.get(word) or (), name)
 
 

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         GateReason as GateReason,
         HandVerdict as HandVerdict,
         IncrementalIC as IncrementalIC,
+        MemberTest as MemberTest,
         NeutralisedIC as NeutralisedIC,
         Note as Note,
         RegimeIC as RegimeIC,
@@ -85,7 +86,7 @@ else:
             "closing": "unseal",
             "factor_records": (
                 "BookCapacity CleanFigures CostRates FactorEntry FactorProfile FactorSheet FactorStress Figure "
-                "GateReason HandVerdict IncrementalIC NeutralisedIC Note RegimeIC SelectionMetrics StatedHypothesis "
+                "GateReason HandVerdict IncrementalIC MemberTest NeutralisedIC Note RegimeIC SelectionMetrics StatedHypothesis "
                 "StressScenario StyleExposures WindowMetrics"
             ),
             "results": "BookCurve Curves DailyRankIC DailyRankICByWindow Results ReviewCase",

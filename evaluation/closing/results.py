@@ -52,8 +52,10 @@ class Results(ResultsPart):
     ----------
     ended
         Reason why the search ended early; None if it did not.
-    accepted, watchlist, rejected
-        Factors and sets by verdict, each sorted by id.
+    accepted, proven, watchlist, rejected
+        Factors and sets by verdict, each sorted by id; `proven` holds those that are proven and not tradable alone.
+    members
+        Factors of accepted combinations, which had no trial of their own.
     evaluations, trials
         Factors scored on search days; tests on selection days.
     prior_trials
@@ -80,8 +82,10 @@ class Results(ResultsPart):
     own: OwnParts = OwnParts()
     ended: str | None = None
     accepted: tuple[FactorEntry, ...] = ()
+    proven: tuple[FactorEntry, ...] = ()
     watchlist: tuple[FactorEntry, ...] = ()
     rejected: tuple[FactorEntry, ...] = ()
+    members: tuple[FactorEntry, ...] = ()
     untested: tuple[FactorEntry, ...] = ()
     attempts: AttemptCounts = AttemptCounts()
     evaluations: int = 0
@@ -111,8 +115,9 @@ class Results(ResultsPart):
 
     @property
     def entries(self) -> Iterator[FactorEntry]:
-        """Yield every factor and combination: accepted, watched, rejected, untested."""
-        yield from (*self.accepted, *self.watchlist, *self.rejected, *self.untested)
+        """Yield every factor and combination: accepted, proven, watched, rejected, members, untested."""
+        tested = (*self.accepted, *self.proven, *self.watchlist, *self.rejected)
+        yield from (*tested, *self.members, *self.untested)
 
 
 # Curves, and cases for a person.
@@ -191,8 +196,8 @@ class ReviewCase(FactorEntry):
 class CampaignResult:
     """A finished run: `results` as typed records, `record` as the JSON of results.json.
 
-    `accepted`, `watchlist`, `rejected`, `untested` and `power` are parts of the JSON. `report` is None where none was
-    rendered.
+    `accepted`, `proven`, `watchlist`, `rejected`, `members`, `untested` and `power` are parts of the JSON. `report` is
+    None where none was rendered.
     """
 
     run: str
@@ -213,6 +218,16 @@ class CampaignResult:
     def accepted(self) -> list[ResultEntry]:
         """Return the factors that passed every step of the gate."""
         return self._read_entries("accepted")
+
+    @property
+    def proven(self) -> list[ResultEntry]:
+        """Return the factors that are proven and do not pay their costs alone; none in runs of before 2026-11-24."""
+        return list(self.record.get("proven", ()))
+
+    @property
+    def members(self) -> list[ResultEntry]:
+        """Return the factors of accepted combinations; in runs of before 2026-11-24 `untested` holds them."""
+        return list(self.record.get("members", ()))
 
     @property
     def watchlist(self) -> list[ResultEntry]:

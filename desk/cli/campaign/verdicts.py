@@ -19,7 +19,14 @@ __all__ = ["print_verdicts"]
 
 MAX_REJECTED_PRINTED = 10
 MAX_UNTESTED_PRINTED = 3
-VERDICT_STYLES = {"accepted": "green", "watched": "yellow", "rejected": "red", "not tested": "dim"}
+VERDICT_STYLES = {
+    "accepted": "green",
+    "proven, no book": "yellow",
+    "watched": "yellow",
+    "rejected": "red",
+    "member": "green",
+    "not tested": "dim",
+}
 
 
 def print_verdicts(results: Results) -> None:
@@ -56,6 +63,8 @@ def _build_table(results: Results) -> Table:
     untested = sort_by_strength(results.untested)[:MAX_UNTESTED_PRINTED]
     verdicts = (
         ("accepted", sort_by_trial(results.accepted)),
+        ("member", sort_by_strength(results.members)),
+        ("proven, no book", sort_by_trial(results.proven)),
         ("watched", sort_by_trial(results.watchlist)),
         ("rejected", strongest),
         ("not tested", untested),
