@@ -86,8 +86,8 @@ else:
             "closing": "unseal",
             "factor_records": (
                 "BookCapacity CleanFigures CostRates FactorEntry FactorProfile FactorSheet FactorStress Figure "
-                "GateReason HandVerdict IncrementalIC MemberTest NeutralisedIC Note RegimeIC SelectionMetrics StatedHypothesis "
-                "StressScenario StyleExposures WindowMetrics"
+                "GateReason HandVerdict IncrementalIC MemberTest NeutralisedIC Note RegimeIC SelectionMetrics "
+                "StatedHypothesis StressScenario StyleExposures WindowMetrics"
             ),
             "results": "BookCurve Curves DailyRankIC DailyRankICByWindow Results ReviewCase",
             "search_records": (

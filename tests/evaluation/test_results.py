@@ -142,7 +142,8 @@ def test_power_is_stated_beside_every_verdict_of_a_trial(dossier: ResultsBuilder
         power = entry["metrics"]["selection"]["power"]
         assert power["rank_ic_provable"] > 0
         assert (power["t"] >= power["t_required"]) == (dossier.verdicts[entry["id"]].verdict == "accepted")
-        assert f"a RankIC of {power['rank_ic_provable']:.3f} there is proof" in entry["reasons"][-1]["message"]
+        statistics = next(reason for reason in entry["reasons"] if reason["step"] == "statistics")
+        assert f"a RankIC of {power['rank_ic_provable']:.3f} there is proof" in statistics["message"]
 
 
 def test_an_empty_run_has_a_dossier(lab: Make) -> None:
