@@ -44,6 +44,7 @@ from ..evaluation import (
     write_closing,
 )
 from ..evaluation.checks import record_first_power
+from ..evaluation.closing import find_planted_truth
 from ..evidence import RECORDED_CONTEXT, EvidenceSettings, complete_settings
 from ..evidence.values import LazySandbox, SandboxSettings
 from ..factors import MarketSettings, warm_up
@@ -388,8 +389,19 @@ class Campaign:
             "sealed": closing.sealed,
             "book": closing.book.record() if closing.book else None,
             "stress": closing.stress,
+            **self._reveal_truth(evaluator, builder, accepted),
             "signals": summary(decision, alarms, evaluator.panel.dates[-1]),
         }
+
+    def _reveal_truth(
+        self, evaluator: Evaluator, builder: ResultsBuilder, accepted: Sequence[str]
+    ) -> dict[str, list[dict[str, Any]]]:
+        """Return what is true of accepted factors and members on a synthetic market; empty on prices of a file."""
+        market = self.settings.market.reveal(self.settings.seed)
+        if market is None:
+            return {}
+        names = [*accepted, *sorted(builder.accepted_homes)]
+        return {"truth": [line.record() for line in find_planted_truth(evaluator, market, names)]}
 
     def _finish(self, ledger: Ledger, run: str, record: dict[str, Any]) -> CampaignResult:
         folder = ledger.runs.folder(run)

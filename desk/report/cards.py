@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         Figure,
         GateReason,
         MemberTest,
+        PlantedTruth,
         SealedFactor,
         SelectionMetrics,
         WindowMetrics,
@@ -84,6 +85,7 @@ def build_card(
     boundary: str | None,
     texts: Mapping[str, str],
     sealed: SealedFactor | None = None,
+    truth: PlantedTruth | None = None,
 ) -> Card:
     """Return the card of an entry.
 
@@ -95,6 +97,8 @@ def build_card(
         Formulas of possible members by id.
     sealed
         The entry's figures on the sealed days, where they were opened.
+    truth
+        What is true of it on a synthetic market.
     """
     from ...evaluation.closing import SelectionMetrics, StatedHypothesis
 
@@ -110,7 +114,7 @@ def build_card(
         kind=f"combination of {len(members)}" if members else "factor",
         statement=hypothesis.statement or ("A combination of factors" if members else "No hypothesis stated"),
         mechanism="" if members else hypothesis.mechanism.replace("_", " "),
-        facts=_list_facts(entry),
+        facts=[*_list_facts(entry), *_list_truth(truth)],
         text="" if members else entry.text,
         explained="" if members else entry.explained,
         members=members,
@@ -156,6 +160,18 @@ def _list_facts(entry: FactorEntry) -> list[tuple[str, str]]:
         if hypothesis.refuted_by:
             facts.append(("would be refuted by", any_value(hypothesis.refuted_by)))
     return facts
+
+
+def _list_truth(truth: PlantedTruth | None) -> list[tuple[str, str]]:
+    """Return how a factor agrees with what was planted; empty on prices of a file."""
+    if truth is None:
+        return []
+    windows = (("selection", truth.true_on_selection), ("sealed", truth.true_on_sealed))
+    figures = ", ".join(f"{number(value, 2, sign=True)} on {name}" for name, value in windows)
+    plant = f"; nearest plant ({number(truth.nearest_correlation, 2, sign=True)}): {truth.nearest}" * bool(
+        truth.nearest
+    )
+    return [("correlation with the true expected return of this synthetic market", f"{figures}{plant}")]
 
 
 def is_borne_out(sealed: SealedFactor) -> bool:

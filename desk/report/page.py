@@ -293,8 +293,16 @@ def _build_cards(results: Results, entries: Sequence[FactorEntry], curves: Curve
         for entry in results.entries
     }
     boundary = results.windows.selection.first if results.windows.selection else None
+    truth = {line.id: line for line in results.truth or ()}
     return [
-        build_card(entry, curves.factors.get(entry.id), boundary, texts, _find_sealed(results, entry))
+        build_card(
+            entry,
+            curves.factors.get(entry.id),
+            boundary,
+            texts,
+            _find_sealed(results, entry),
+            truth.get(entry.id),
+        )
         for entry in entries
     ]
 

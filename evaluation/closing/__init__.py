@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         MemberTest as MemberTest,
         NeutralisedIC as NeutralisedIC,
         Note as Note,
+        PlantedTruth as PlantedTruth,
         RegimeIC as RegimeIC,
         SelectionMetrics as SelectionMetrics,
         StatedHypothesis as StatedHypothesis,
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
         StyleExposures as StyleExposures,
         WindowMetrics as WindowMetrics,
     )
+    from .planted_truth import find_planted_truth as find_planted_truth
     from .results import (
         BookCurve as BookCurve,
         Curves as Curves,
@@ -86,9 +88,10 @@ else:
             "closing": "unseal",
             "factor_records": (
                 "BookCapacity CleanFigures CostRates FactorEntry FactorProfile FactorSheet FactorStress Figure "
-                "GateReason HandVerdict IncrementalIC MemberTest NeutralisedIC Note RegimeIC SelectionMetrics "
-                "StatedHypothesis StressScenario StyleExposures WindowMetrics"
+                "GateReason HandVerdict IncrementalIC MemberTest NeutralisedIC Note PlantedTruth RegimeIC "
+                "SelectionMetrics StatedHypothesis StressScenario StyleExposures WindowMetrics"
             ),
+            "planted_truth": "find_planted_truth",
             "results": "BookCurve Curves DailyRankIC DailyRankICByWindow Results ReviewCase",
             "search_records": (
                 "AppliedSettings AttemptCounts BetClusters CandidateTest CrossValidationTest OperatorRow "

@@ -370,6 +370,24 @@ class FactorEntry(ResultsPart):
     incremental: IncrementalIC | None = None
 
 
+class PlantedTruth(ResultsPart):
+    """What is true of a factor on a synthetic market; correlations are means of daily rank correlations.
+
+    Attributes
+    ----------
+    true_on_selection, true_on_sealed
+        With the expected return that the planted alphas imply, without noise; 1 is the best possible forecast.
+    nearest, nearest_correlation
+        The planted alpha that ranks the symbols most like the factor on selection, and how much.
+    """
+
+    id: str
+    true_on_selection: Figure = None
+    true_on_sealed: Figure = None
+    nearest: str = ""
+    nearest_correlation: Figure = None
+
+
 class CostRates(ResultsPart):
     """Costs: basis points per side of a trade, and basis points per year for borrowing."""
 

@@ -22,7 +22,7 @@ from .close_records import (
     SpendSummary,
     StressTable,
 )
-from .factor_records import CostRates, FactorEntry, Figure, Note, ResultsPart
+from .factor_records import CostRates, FactorEntry, Figure, Note, PlantedTruth, ResultsPart
 from .search_records import (
     AppliedSettings,
     AttemptCounts,
@@ -66,6 +66,8 @@ class Results(ResultsPart):
         Different hypotheses of the scored factors.
     power, power_before
         Power of the next trial, at the close and before the first score.
+    truth
+        On a synthetic market, what is true of each accepted factor and member; None on prices of a file.
     reviews
         Decisions of people; None where the campaign asks nobody.
     report
@@ -107,6 +109,7 @@ class Results(ResultsPart):
     sealed: SealedExam | None = None
     book: BookResult | None = None
     stress: StressTable | None = None
+    truth: tuple[PlantedTruth, ...] | None = None
     signals: SignalSummary | None = None
     spend: SpendSummary = SpendSummary()
     reviews: tuple[DecisionLine, ...] | None = None
