@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from alphaloom.evaluation.closing import find_planted_truth
 from alphaloom.factors import MarketSettings
@@ -28,6 +29,6 @@ def test_a_factor_is_compared_with_the_true_expected_return_and_the_plants(lab: 
     assert noise.nearest == KNOWN  # the other plant had died before the selection days
 
 
-def test_prices_of_a_file_and_empty_markets_have_no_truth(tmp_path: object) -> None:
-    assert MarketSettings(panel=f"{tmp_path}/prices.parquet").reveal(7) is None
+def test_prices_of_a_file_and_empty_markets_have_no_truth(tmp_path: Path) -> None:
+    assert MarketSettings(panel=tmp_path / "prices.parquet").reveal(7) is None
     assert MarketSettings(synthetic=SyntheticConfig(nothing=True)).reveal(7) is None
