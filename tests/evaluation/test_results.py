@@ -52,7 +52,8 @@ def dossier(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ResultsBuilder
 
 def test_entries_have_the_form_of_the_results(dossier: ResultsBuilder) -> None:
     record = dossier.record()
-    assert [len(record[word]) for word in ("accepted", "watchlist", "rejected", "untested")] == [1, 0, 1, 1]
+    lists = ("accepted", "proven", "watchlist", "rejected", "members", "untested")
+    assert [len(record[name]) for name in lists] == [1, 0, 0, 1, 0, 1]
     for entry in (*record["accepted"], *record["rejected"], *record["untested"]):
         assert set(entry) == ENTRY
         assert parse(entry["text"]).id == entry["id"]
