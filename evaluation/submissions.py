@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from ..library import MEMBER
 from .budget import BudgetMeter
 from .score_log import RunLog
 from .search_scoring import SearchScoring
+
+if TYPE_CHECKING:
+    from ..portfolio import CombinationPart, JudgedRun
 
 MIN_SET_MEMBERS, MAX_SET_MEMBERS = 2, 10
 MIN_WEIGHT = 0.01
@@ -108,19 +111,10 @@ class Submissions:
                 members = tuple(member for member in members if member.expression.id != by_weight[0])
 
     def _weigh(self, members: Sequence[Case]) -> Weighing:
-        """Return weights and trading rate that the combiner of the settings learns from search days alone."""
-        from ..portfolio import CombinationPart, Combining
+        from ..portfolio import CombinationPart
 
         parts = [CombinationPart(member.expression.id, member.sign, member.values) for member in members]
-        combination = Combining(self.gate, parts, last_window="search").combine_as_set()
-        learnt = np.maximum(combination.weights[self.gate.windows.search.stop - 1], 0.0)
-        shares = np.round(learnt / learnt.sum(), 3) if learnt.sum() > 0 else learnt
-        kept = [place for place, share in enumerate(shares) if share >= MIN_WEIGHT]
-        if len(kept) < MIN_SET_MEMBERS:  # one factor alone is no combination
-            equal = {part.factor_id: 1 / len(parts) for part in parts}
-            return Weighing(equal, combination.rate, chosen="the learnt weights leave fewer than two members")
-        weights = {parts[place].factor_id: float(shares[place]) for place in kept}
-        return Weighing(weights, combination.rate, combination.kind, combination.chosen)
+        return weigh_on_search(self.gate, parts)
 
     def _make_set_case(self, expression: Expression, members: tuple[Case, ...], row: Evaluation) -> Case:
         statement = f"{len(members)} factors, weighed on search, forecast together"
@@ -189,3 +183,18 @@ class Submissions:
         return LibraryRow(
             expression.id, expression.text, expression.shown, part.claim.id, self.log.run, dict(sheet), MEMBER, terms
         )
+
+
+def weigh_on_search(judged: JudgedRun, parts: Sequence[CombinationPart]) -> Weighing:
+    """Return weights and trading rate that the combiner of the settings learns from search days alone."""
+    from ..portfolio import Combining
+
+    combination = Combining(judged, parts, last_window="search").combine_as_set()
+    learnt = np.maximum(combination.weights[judged.windows.search.stop - 1], 0.0)
+    shares = np.round(learnt / learnt.sum(), 3) if learnt.sum() > 0 else learnt
+    kept = [place for place, share in enumerate(shares) if share >= MIN_WEIGHT]
+    if len(kept) < min(MIN_SET_MEMBERS, len(parts)):  # one factor alone is no combination
+        equal = {part.factor_id: 1 / len(parts) for part in parts}
+        return Weighing(equal, combination.rate, chosen="the learnt weights leave fewer than two members")
+    weights = {parts[place].factor_id: float(shares[place]) for place in kept}
+    return Weighing(weights, combination.rate, combination.kind, combination.chosen)

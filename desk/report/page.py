@@ -11,6 +11,7 @@ from ..cli.evidence import combine
 from ..cli.formula_source import summarise_formula
 from ..figures import DASH, any_value, count, describe_costs, money, number, p_value_text, percent, plural, short_id
 from . import alternatives, closing
+from .baseline import BaselineSection, build_baseline, worth_sentence
 from .cards import Card, build_card, find_deciding_step, is_borne_out
 from .plots import Span, Stage, funnel, timeline
 from .stress_matrix import StressPage, build_stress_page
@@ -68,6 +69,7 @@ class ReportPage:
 
     title: str
     verdict: str
+    worth: str
     honest: str
     summary: Facts
     data: Facts
@@ -83,6 +85,7 @@ class ReportPage:
     power_facts: Facts
     others: alternatives.RulesTable | None
     checks: Sequence[alternatives.SearchTest]
+    baseline: BaselineSection | None
     accepted: Sequence[Card]
     unproven: str
     proven: Sequence[Card]
@@ -114,6 +117,7 @@ def build_page(results: Results, curves: Curves) -> ReportPage:
     return ReportPage(
         title=results.data.name or "a panel",
         verdict=verdict_sentence(results),
+        worth=worth_sentence(results),
         honest=sealed_sentence(results),
         summary=_list_summary(results),
         data=_list_data(results),
@@ -129,6 +133,7 @@ def build_page(results: Results, curves: Curves) -> ReportPage:
         power_facts=_list_power(results.power),
         others=alternatives.build_rules_table(results.stream_rules),
         checks=alternatives.list_search_tests(results),
+        baseline=build_baseline(results),
         accepted=_build_cards(results, sort_by_trial(results.accepted), curves),
         unproven=describe_empty_result(results),
         proven=_build_cards(results, sort_by_trial(results.proven), curves),

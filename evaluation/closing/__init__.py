@@ -7,6 +7,12 @@ from typing import TYPE_CHECKING
 from ...lazy import lazy_names
 
 if TYPE_CHECKING:
+    from .baseline_records import (
+        Baseline as Baseline,
+        BaselineAddition as BaselineAddition,
+        BaselineMember as BaselineMember,
+        PublishedFormula as PublishedFormula,
+    )
     from .builder import (
         ResultsBuilder as ResultsBuilder,
     )
@@ -80,6 +86,7 @@ else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
+            "baseline_records": "Baseline BaselineAddition BaselineMember PublishedFormula",
             "builder": "ResultsBuilder",
             "close_records": (
                 "BookResult CombinationSummary CombinerComparison CombinerFigures IntervalEstimate ModelBill "

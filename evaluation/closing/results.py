@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from ...ledger import Ledger, Run, UnknownRun
+from .baseline_records import Baseline
 from .close_records import (
     BookResult,
     CombinationSummary,
@@ -64,6 +65,8 @@ class Results(ResultsPart):
         Verdicts that rest on the test of an earlier run.
     hypotheses
         Different hypotheses of the scored factors.
+    baseline
+        The published formulas and their combination; None in older runs, and where settings leave them out.
     power, power_before
         Power of the next trial, at the close and before the first score.
     truth
@@ -106,6 +109,7 @@ class Results(ResultsPart):
     cross_validation: CrossValidationTest | None = None
     clusters: BetClusters | None = None
     combination: CombinationSummary | None = None
+    baseline: Baseline | None = None
     sealed: SealedExam | None = None
     book: BookResult | None = None
     stress: StressTable | None = None

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from ...figures import DASH, number, p_value_text, short_id
+from ...report.baseline import baseline_sentence, worth_sentence
 from ...report.cards import find_deciding_step
 from ...report.page import collect_notes, sealed_sentence, sort_by_strength, sort_by_trial, verdict_sentence
 from ..formula_source import summarise_formula
@@ -37,8 +38,9 @@ def print_verdicts(results: Results) -> None:
 
     console = stdout_console()
     console.print(Text(verdict_sentence(results), style="bold"))
-    if honest := sealed_sentence(results):
-        console.print(Text(honest), soft_wrap=True)
+    for sentence in (worth_sentence(results), baseline_sentence(results), sealed_sentence(results)):
+        if sentence:
+            console.print(Text(sentence), soft_wrap=True)
     table = _build_table(results)
     if table.row_count:
         console.print(table)
