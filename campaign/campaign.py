@@ -332,7 +332,9 @@ class Campaign:
     def _score_published(self, evaluator: Evaluator, reporter: ProgressReporter) -> list[dict[str, Any]]:
         """Score the published formulas on search days, once in a run; return the known effects that agents are told."""
         phase = "scoring published formulas"
-        baseline = record_baseline(evaluator, lambda done, of: reporter.show(Progress(phase, message=f"{done} of {of}")))
+        baseline = record_baseline(
+            evaluator, lambda done, of: reporter.show(Progress(phase, message=f"{done} of {of}"))
+        )
         if baseline is None:
             return []
         reporter.show(Progress("searching", message=describe_baseline(baseline)))

@@ -616,6 +616,7 @@ FILES = {
 RESULTS = {
     "accepted": "factors and sets that passed every step of the gate",
     "attempts": "how many factors were proposed, and how many were refused for which reason",
+    "baseline": "the published formulas on search days, and their combination beside the campaign's; null if left out",
     "book": "the combination traded on paper: figures after costs",
     "clusters": "groups of candidates whose returns move together",
     "combination": "how accepted factors are weighed and traded; null if none were accepted",
@@ -661,6 +662,7 @@ ONLY_SOMETIMES = {"reviews", "truth"}
 EVENTS = {
     "agents.*": "what an agent wrote: hypothesis, recall, proposal, drafts, score, critique, and others of the search",
     "agents.review": "a person's decision, as the agents are told of it",
+    "baseline": "the published formulas' scores and their combination, of search days alone",
     "case": "a factor that passed the gate and waits for a person",
     "case-file": "the digest of what the person was shown",
     "case-members": "the library rows of the members of such a factor, if it is a combination",

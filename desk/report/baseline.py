@@ -45,7 +45,7 @@ def worth_sentence(results: Results) -> str:
         return ""
     if not baseline.members:
         return (
-            f"None of the {_describe_computable(baseline)} lives on the search days, so there is no baseline to "
+            f"None of the {_describe_computable(baseline)}, lives on the search days, so there is no baseline to "
             "compare with."
         )
     reference = f"the baseline, a combination of {plural(len(baseline.members), 'published formula')}"

@@ -95,7 +95,7 @@ def list_known_effects(scores: Sequence[PublishedFormula]) -> list[dict[str, Any
             "name": score.name,
             "text": score.text,
             "direction": score.sign,
-            "t": score.t,
+            "t": round(score.t or 0.0, 1),
             "living": sum(other.lives for other in scores if other.mechanism == mechanism),
             "of": sum(other.mechanism == mechanism for other in scores),
         }

@@ -76,7 +76,9 @@ def test_the_baseline_holds_the_strongest_formulas_that_differ(lab: Make, plante
     baseline = begin(evaluator)
     scores = {formula.name: formula for formula in baseline.formulas}
     names = [member.name for member in baseline.members]
-    strongest = max((formula for formula in baseline.formulas if formula.lives), key=lambda formula: abs(formula.t or 0))
+    strongest = max(
+        (formula for formula in baseline.formulas if formula.lives), key=lambda formula: abs(formula.t or 0)
+    )
     assert strongest.name in names
     assert 2 <= len(names) <= 10
     assert sum(abs(member.weight or 0.0) for member in baseline.members) == pytest.approx(1.0, abs=0.1)
