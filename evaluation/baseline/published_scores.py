@@ -3,7 +3,7 @@
 Scores are of search days only and cost nothing of the budget. A formula that reads the level of back-adjusted prices is
 scored and does not count, as a proposal that reads one is refused: such a level knows later splits and dividends.
 
-220 formulas on 494 names and 2,518 days take 4 to 11 s, of which the values take 2 s.
+220 formulas on 494 names and 2,518 days take 5 to 8 s of CPU, of which the values take 2 s.
 """
 
 from __future__ import annotations
