@@ -31,7 +31,7 @@ Frame = NDArray[np.float64]
 PLAN_EVENT = "agents.tests"
 """Kind of the event in which a campaign records its list of tests: members of the combination, and single factors."""
 BLOCK_DAYS = 63
-MIN_SHARE_LEFT = 0.1
+MIN_RANK_VARIANCE_LEFT = 0.1
 """Share of the variance of a candidate's ranks that must be left on a block; with less, the block is missing."""
 
 
@@ -161,7 +161,7 @@ def remove_by_block(ranks: Frame, removed: Sequence[NDArray[Any]]) -> Frame:
         design = np.column_stack([frame[block][present] for frame in removed]).astype(np.float64)
         weights = np.linalg.lstsq(design.T @ design, design.T @ target, rcond=1e-10)[0]
         left = target - design @ weights
-        if left @ left >= MIN_SHARE_LEFT * (target @ target) > 0:
+        if left @ left >= MIN_RANK_VARIANCE_LEFT * (target @ target) > 0:
             residual[block][present] = left
     return residual
 

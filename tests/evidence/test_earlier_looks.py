@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from alphaloom.evidence.gate.closed_testing import ScoredTerms
-from alphaloom.evidence.gate.earlier_looks import BLOCK_DAYS, MIN_SHARE_LEFT, PLAN_EVENT, remove_by_block
+from alphaloom.evidence.gate.earlier_looks import BLOCK_DAYS, MIN_RANK_VARIANCE_LEFT, PLAN_EVENT, remove_by_block
 from alphaloom.evidence.gate.mean_test import MeanTest
 from alphaloom.evidence.newey_west import null_distribution
 from alphaloom.evidence.settings import CostSettings
@@ -40,9 +40,9 @@ def test_what_is_left_is_that_of_a_regression_over_each_quarter(seed: int, count
         target = np.array([ranks[cell] for cell in cells])
         design = np.array([[frame[cell] for frame in removed] for cell in cells])
         expected = target - design @ np.linalg.pinv(design) @ target
-        if abs(expected @ expected - MIN_SHARE_LEFT * (target @ target)) < 1e-9 * (target @ target):
+        if abs(expected @ expected - MIN_RANK_VARIANCE_LEFT * (target @ target)) < 1e-9 * (target @ target):
             continue
-        if expected @ expected < MIN_SHARE_LEFT * (target @ target):
+        if expected @ expected < MIN_RANK_VARIANCE_LEFT * (target @ target):
             assert np.isnan(left[rows]).all()
         else:
             np.testing.assert_allclose([left[cell] for cell in cells], expected, atol=1e-7)
