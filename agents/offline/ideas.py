@@ -229,8 +229,15 @@ def _make_hypothesis(context: Context, mechanism: Mechanism, statement: str, fie
         "fields": fields,
         "regime": mechanism.regime,
         "either_way": mechanism.survey,
-        "refuted_by": "no formula of it reaches a t of 3 on the search window, or most show the opposite sign",
+        "refuted_by": _describe_refutation(mechanism),
     }
+
+
+def _describe_refutation(mechanism: Mechanism) -> str:
+    """Return what would refute a hypothesis, in words; a survey is refuted by weak scores alone."""
+    if not mechanism.refuter:
+        return "no formula of it reaches a t of 3 on the search window, or most show the opposite sign"
+    return f"beside {mechanism.refuter} no formula of it keeps a |t| of 2 on the search window, or the sign is opposite"
 
 
 def propose_successors(context: Context, count: int) -> list[Json]:

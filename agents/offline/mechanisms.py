@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import yaml
 
 from ...factors import OPERATORS
 from ...factors.space import ACTIVITY, DRAWN_PRICES
+from ..errors import AgentError
 
 SLOT_WINDOWS = {
     "lag": (1, 2, 3, 5),
@@ -25,15 +27,31 @@ SLOT_WINDOWS = {
 
 OPERATOR_SLOTS = ("shape", "level", "pair")
 
+WORDS = ("id", "statement", "other_side", "persists", "regime")
+EVIDENCE_KEYS = ("source", "refuter")
+"""Keys of the file that hold words, and those that a survey lacks, since it states no mechanism."""
+
 SLOT = re.compile(r"\{(lag|short|mid|long|any|price|activity|shape|level|pair)(\d?)\}")
 
 
 @dataclass(frozen=True)
 class Mechanism:
-    """One mechanism in words, with skeleton formulas; `needs` names the fields or groups that it cannot do without.
+    """One documented effect in words, with skeleton formulas.
 
-    A survey claims little: it explores which building blocks order stocks by return at all. An open one has no
-    skeletons of its own: its formulas are drawn from the grammar and from the skeletons of all mechanisms.
+    Attributes
+    ----------
+    needs
+        Fields or groups that it cannot do without.
+    source
+        The publication that documents it.
+    refuter
+        A rival formula. The mechanism is refuted where a candidate's ranks say nothing beside the rival's on search
+        days (`evaluation.state_mechanism`).
+    survey
+        It states no mechanism, and has neither source nor refuter: it explores which building blocks order stocks by
+        return.
+    open
+        A survey without skeletons of its own: its formulas are drawn from the grammar and from all skeletons.
     """
 
     id: str
@@ -45,6 +63,8 @@ class Mechanism:
     horizon: int
     fields: tuple[str, ...]
     skeletons: tuple[str, ...]
+    source: str = ""
+    refuter: str = ""
     needs: tuple[str, ...] = ()
     survey: bool = False
     open: bool = False
@@ -57,11 +77,55 @@ class Mechanism:
 @cache
 def load_mechanisms() -> tuple[Mechanism, ...]:
     """Return all mechanisms, in the order of their file."""
-    rows: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "mechanisms.yaml").read_text(encoding="utf-8"))
+    return parse_mechanisms((Path(__file__).parent / "mechanisms.yaml").read_text(encoding="utf-8"))
+
+
+def parse_mechanisms(text: str) -> tuple[Mechanism, ...]:
+    """Return the mechanisms of a file's text.
+
+    Raises
+    ------
+    AgentError
+        An id occurs twice, or a mechanism has a missing, empty or unknown key.
+    """
+    rows: list[dict[str, Any]] = yaml.safe_load(text)
+    ids = Counter(str(row.get("id")) for row in rows)
+    for place, row in enumerate(rows, 1):
+        _check_row(row, str(row.get("id") or f"number {place}"))
+        if ids[row["id"]] > 1:
+            raise _make_file_error(row["id"], "id", row["id"], "a name that no other mechanism has")
     return tuple(_make_mechanism(row) for row in rows)
 
 
-def _make_mechanism(row: dict[str, Any]) -> Mechanism:
+def _check_row(row: Mapping[str, Any], name: str) -> None:
+    required = WORDS if row.get("survey") else (*WORDS, *EVIDENCE_KEYS)
+    for key in required:
+        if not isinstance(row.get(key), str) or not row[key].strip():
+            raise _make_file_error(name, key, row.get(key), "a text")
+    if row.get("direction") not in (1, -1):
+        raise _make_file_error(name, "direction", row.get("direction"), "1 or -1")
+    if not isinstance(row.get("horizon"), int) or row["horizon"] < 1:
+        raise _make_file_error(name, "horizon", row.get("horizon"), "a whole number of trading days, at least 1")
+    for key in ("fields", "skeletons"):
+        may_be_empty = key == "skeletons" and row.get("open")
+        if not isinstance(row.get(key), list) or not (row[key] or may_be_empty):
+            raise _make_file_error(name, key, row.get(key), "a list of texts")
+    if strange := sorted({*row} - {*(part.name for part in fields(Mechanism))}):
+        raise _make_file_error(name, strange[0], row[strange[0]], "no such key")
+
+
+def _make_file_error(name: str, key: str, got: Any, allowed: str) -> AgentError:
+    return AgentError(
+        f"mechanism {name!r}: {key} must be {allowed}",
+        field=f"mechanisms.yaml: {name}.{key}",
+        got=got,
+        allowed=allowed,
+        hint="Mend the entry; the head of the file says what each key means.",
+        code="mechanisms",
+    )
+
+
+def _make_mechanism(row: Mapping[str, Any]) -> Mechanism:
     lists: dict[str, Any] = {name: tuple(row[name]) for name in ("fields", "skeletons", "needs") if name in row}
     facts: dict[str, Any] = {**row, **lists}
     return Mechanism(**facts)
