@@ -9,6 +9,8 @@ from typing import Any
 from ..ledger import Ledger, canonical_json
 from .errors import EvidenceError
 
+DATA_MINED_TITLE = "data-mined: no mechanism"
+"""Title of a factor that came without a mechanism."""
 SET_PREFIX = "set-"
 """Start of the id of a set's hypothesis."""
 MAX_ID_CHARS_SHOWN = 100
@@ -91,6 +93,16 @@ class Claim:
     horizon_days: int
     fields: tuple[str, ...]
     detail: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+    @property
+    def data_mined(self) -> bool:
+        """Tell whether it states no mechanism: a survey, marked by `either_way`, takes either direction."""
+        return bool(self.detail.get("either_way"))
+
+    @property
+    def title(self) -> str:
+        """Return the statement, or that there is no mechanism."""
+        return DATA_MINED_TITLE if self.data_mined else self.statement
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Claim:

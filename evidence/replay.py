@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ..ledger import AlphaloomError, Trial, VerdictRow, compute_digest
 from .archive import RunArchive
 from .gate.acceptance_gate import MIN_RANKED_DAY_SHARE
-from .gate.formula_steps import check_alignment, check_formula
+from .gate.formula_steps import JUDGED, check_alignment, check_formula
 from .gate.trial_evidence import TrialEvidence, build_verdict, daily_sharpes, decide_trial, remove_fault
 from .gate.verdict import COSTS_STEP, Reason, Verdict
 from .multiple_testing.families import Tie, list_parts, select_family_heads
@@ -115,8 +115,12 @@ def _check_identity(archive: RunArchive, name: str) -> Iterator[RecordDifference
 def _recompute_reasons(archive: RunArchive, row: VerdictRow) -> tuple[list[Reason], tuple[str, ...]]:
     """Return the recomputed reasons before statistics, and the steps that only the record has."""
     case, rules = archive.case(row.factor_id), archive.rules
+    # Verdicts of earlier versions, in which half of the fields sufficed, do not say how many formulas were judged.
+    half = any(record["step"] == "alignment" and JUDGED not in record["numbers"] for record in row.reasons)
     computed = (
-        {step.step: step for step in (*check_formula(case, rules), check_alignment(case, rules))} if rules else {}
+        {step.step: step for step in (*check_formula(case, rules), check_alignment(case, rules, half_suffices=half))}
+        if rules
+        else {}
     )
     if case.expression.code:  # needs the panel and the sandbox
         computed.pop("causal", None)

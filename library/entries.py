@@ -285,7 +285,7 @@ class _Reader:
             name,
             **known,
             trial=archive.verdicts[name].metrics["trial"],
-            hypothesis=archive.claims[name].statement,
+            hypothesis=archive.claims[name].title,
             search=archive.evaluations[name].sheet,
             terms=terms,
             lacking=lacking,

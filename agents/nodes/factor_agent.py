@@ -55,7 +55,7 @@ MAX_SCORED_SHOWN, STRIDE = 60, 30
 
 HYPOTHESIS_KEYS = ("id", "mechanism", "statement", "direction", "horizon_days", "fields", "refuted_by")
 CLAIM_KEYS = (*HYPOTHESIS_KEYS, "succeeds", "source")
-"""Parts of a hypothesis that the evaluation server accepts."""
+"""Parts of a hypothesis that the evaluation server is sent; a survey is marked as one beside them."""
 
 MAX_DRAFTS = 512
 
@@ -140,7 +140,12 @@ def _make_drafting(search: SearchContext, work: Work) -> Drafting:
     memory = read_memory(search.journal, work.round_key)
     parents = [work.best[0].id] if work.best else [str(row["id"]) for row in _list_cited_rows(memory, hypothesis)]
     box = search.tools.select("factor", FACTOR_AGENT_TOOLS)
-    return Drafting(box, hypothesis.select(CLAIM_KEYS), (*parents, "")[0], hypothesis.either_way)
+    return Drafting(box, _make_claim(hypothesis), (*parents, "")[0], hypothesis.either_way)
+
+
+def _make_claim(hypothesis: BranchHypothesis) -> Json:
+    """Return what the evaluation server is sent of a hypothesis; a survey claims no mechanism, and says so."""
+    return hypothesis.select(CLAIM_KEYS) | ({"either_way": True} if hypothesis.either_way else {})
 
 
 async def _redraft(
@@ -168,7 +173,7 @@ async def score_formula(search: SearchContext, branch: str, item: DraftBody) -> 
     box = search.tools.select("factor", FACTOR_AGENT_TOOLS)
     arguments = {
         "text": item["text"],
-        "hypothesis": read_hypothesis(search.journal, branch).select(CLAIM_KEYS),
+        "hypothesis": _make_claim(read_hypothesis(search.journal, branch)),
         "key": item["key"],
         "description": str(item.get("rationale", "")),
     }

@@ -122,10 +122,7 @@ async def _plan_tests(
     alike, places, ids = build_alike_test(search), await _rank_leaders(search, key), {mark.id for mark in marks}
     marks = rank_all([*marks, *recall_marks(search, (name for name in places if name not in ids))])
     strong = [mark for mark in marks if abs(mark.t) >= search.config.min_search_t]
-    worthy = [
-        mark for mark in strong if mark.t * read_hypothesis(search.journal, mark.branch).direction > 0
-    ]  # else the gate refuses it
-    worthy = [mark for mark in worthy if not is_known(search, mark)]
+    worthy = [mark for mark in strong if _shows_its_direction(search, mark) and not is_known(search, mark)]
     leading = sorted((mark for mark in worthy if mark.id in places), key=lambda mark: places[mark.id])
     formulas = [mark for mark in worthy if not _is_code(search, mark)]
     first_formulas = [mark for mark in leading if not _is_code(search, mark)]
@@ -145,6 +142,12 @@ async def _rank_leaders(search: SearchContext, key: str) -> dict[str, int]:
         "leaders", key, lambda: box.call("evaluation.list_formulas", {"which": "leaders"})
     )
     return {str(leader["id"]): place for place, leader in enumerate(answer["leaders"])}
+
+
+def _shows_its_direction(search: SearchContext, mark: Mark) -> bool:
+    """Return whether search shows the claimed direction, else the gate refuses it; a survey claims none."""
+    hypothesis = read_hypothesis(search.journal, mark.branch)
+    return hypothesis.either_way or mark.t * hypothesis.direction > 0
 
 
 def is_known(search: SearchContext, mark: Mark) -> bool:

@@ -190,18 +190,23 @@ def _make_fresh(context: Context, mechanism: Mechanism) -> Json:
 
 
 def _make_follow_up(context: Context, formula: ShownFormula) -> Json:
-    """Return a hypothesis that refines a formula on record, with the sign that it showed."""
+    """Return a hypothesis that refines a formula on record, with the sign that it showed.
+
+    It keeps the formula's mechanism where the sign agrees; otherwise it has none, and is a survey.
+    """
     base = find_mechanism(_find_mechanism_name(context, formula)) or load_mechanisms()[0]
-    agrees = formula.t_stat * base.direction > 0
+    stated = formula.t_stat * base.direction > 0 and not base.survey
     claim = (
-        base.statement if agrees or base.survey else f"The reverse of what is usually said holds here: {base.statement}"
+        base.statement if stated or base.survey else f"The reverse of what is on record holds here: {base.statement}"
     )
     statement = (
         f"{claim} Follow-up of {formula.id}{_name_neighbours(context, formula)}, "
         "whose order of stocks was among the strongest on record."
     )
-    hypothesis = _make_hypothesis(context, base, statement, list(context.fields[:MAX_HYPOTHESIS_FIELDS]))
-    return {**hypothesis, "direction": 1 if formula.t_stat > 0 else -1, "either_way": True}
+    read = {*base.fields, *NAME_PATTERN.findall(formula.text)} if stated else {*context.fields}
+    fields = [name for name in context.fields if name in read]
+    hypothesis = _make_hypothesis(context, base, statement, fields[:MAX_HYPOTHESIS_FIELDS])
+    return {**hypothesis, "direction": 1 if formula.t_stat > 0 else -1, "either_way": not stated}
 
 
 def _name_neighbours(context: Context, formula: ShownFormula) -> str:

@@ -80,20 +80,25 @@ class ShownFormula:
 
 @dataclass(frozen=True)
 class ShownHypothesis:
-    """A hypothesis on record, or the one that formulas are asked for; `direction` 1 or -1."""
+    """A hypothesis on record, or the one that formulas are asked for; `direction` 1 or -1.
+
+    With `either_way` it is a survey, which states no mechanism.
+    """
 
     id: str
     mechanism: str
     statement: str
     direction: int
     fields: tuple[str, ...]
+    either_way: bool = False
 
     @classmethod
     def parse(cls, row: Json) -> ShownHypothesis:
         """Return the hypothesis of one row of a prompt."""
         words = {name: str(row.get(name) or "") for name in ("id", "mechanism", "statement")}
         fields = tuple(str(name) for name in row.get("fields", ()))
-        return cls(**words, direction=int(row.get("direction", 1)), fields=fields)
+        either_way = bool(row.get("either_way"))
+        return cls(**words, direction=int(row.get("direction", 1)), fields=fields, either_way=either_way)
 
 
 @dataclass(frozen=True)

@@ -112,8 +112,8 @@ def build_card(
     return Card(
         id=entry.id,
         kind=f"combination of {len(members)}" if members else "factor",
-        statement=hypothesis.statement or ("A combination of factors" if members else "No hypothesis stated"),
-        mechanism="" if members else hypothesis.mechanism.replace("_", " "),
+        statement=hypothesis.title or ("A combination of factors" if members else "No hypothesis stated"),
+        mechanism="" if members or hypothesis.either_way else hypothesis.mechanism.replace("_", " "),
         facts=[*_list_facts(entry), *_list_truth(truth)],
         text="" if members else entry.text,
         explained="" if members else entry.explained,
@@ -154,7 +154,10 @@ def _list_facts(entry: FactorEntry) -> list[tuple[str, str]]:
         facts += profile_rows(entry.profile)
     if (entry.metrics.search.rank_ic or 0.0) < 0:
         facts.append(("held", "reversed: its low values are bought"))
-    if hypothesis := entry.hypothesis:
+    hypothesis = entry.hypothesis
+    if hypothesis and hypothesis.either_way:
+        facts.append(("found by a survey", hypothesis.statement))
+    elif hypothesis:
         facts.append(("expected", DIRECTION_WORDS.get(hypothesis.direction, DASH)))
         facts.append(("over", f"{any_value(hypothesis.horizon_days)} days"))
         if hypothesis.refuted_by:
@@ -284,7 +287,9 @@ def _draw_years(search: WindowMetrics, selection: WindowMetrics) -> str:
 
 
 def _make_step(reason: GateReason) -> GateStep:
-    mark = "shown" if reason.passed is None else "passed" if reason.passed else "failed"
+    """Return a step as the card shows it; one that judged no formula gets no tick."""
+    unjudged = reason.passed is None or (reason.passed and reason.numbers.get("judged") == 0)
+    mark = "shown" if unjudged else "passed" if reason.passed else "failed"
     numbers = [(name.replace("_", " "), any_value(value)) for name, value in reason.numbers.items()]
     return GateStep(reason.step, mark, reason.message, numbers)
 

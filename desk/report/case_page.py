@@ -66,7 +66,7 @@ def build_case_page(
         else "It passed every step of the gate, and waits for a person's approval.",
         summary=_list_summary(case),
         warnings=[warning.message for warning in case.warnings],
-        idea=[(label, any_value(hypothesis[name])) for name, label in IDEA_LABELS.items() if hypothesis.get(name)],
+        idea=_list_idea(case, hypothesis),
         card=card,
         pill=PILL_STYLES[decision.decision] if decision else "awaiting",
         costs=describe_costs(case.costs),
@@ -81,6 +81,13 @@ def build_case_page(
         ],
         commands=[] if decision else _list_commands(run, case.id, where),
     )
+
+
+def _list_idea(case: ReviewCase, hypothesis: Mapping[str, Any]) -> Facts:
+    """Return what the author says of a mechanism; a survey states none, so that its words on one are left out."""
+    if case.hypothesis and case.hypothesis.either_way:
+        return []
+    return [(label, any_value(hypothesis[name])) for name, label in IDEA_LABELS.items() if hypothesis.get(name)]
 
 
 def render_case(page: CasePage) -> str:

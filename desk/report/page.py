@@ -263,11 +263,18 @@ def _draw_funnel(results: Results) -> str:
     before = f"{prior:,} more before this run" if prior else "none before this run"
     stages = [
         Stage("attempts", attempts.total, f"{count(sum(attempts.refused.values()))} refused before they were scored"),
-        Stage("evaluations on search", results.evaluations, "agents see these results"),
+        Stage("evaluations on search", results.evaluations, _describe_reasons(results)),
         Stage("trials on selection", results.trials, f"each is counted for good; {before}"),
         Stage("accepted", len(results.accepted), f"and {count(len(results.watchlist))} to watch"),
     ]
     return funnel("Attempts, evaluations, trials and acceptances, on a logarithmic scale", stages)
+
+
+def _describe_reasons(results: Results) -> str:
+    """Return how many scored factors had a mechanism; runs of earlier versions did not count them."""
+    if results.reasons is None:
+        return "agents see these results"
+    return f"{count(results.reasons.with_mechanism)} had a mechanism, {count(results.reasons.data_mined)} data-mined"
 
 
 def _list_refused(attempts: AttemptCounts) -> Facts:

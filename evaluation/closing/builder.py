@@ -28,7 +28,7 @@ from .alternatives import TrialStream
 from .candidates import CandidateSet, gather_candidates
 from .factor_records import AlignmentNotes, GateReason, ModelOpinion, Note, ResultsPart
 from .results import DailyRankIC, DailyRankICByWindow, NearFactor
-from .search_records import AttemptCounts, EarlierOpening, PanelSummary, WindowDays, WindowPlan
+from .search_records import AttemptCounts, CandidateReasons, EarlierOpening, PanelSummary, WindowDays, WindowPlan
 
 VERDICT_LISTS = ("accepted", "proven", "watchlist", "rejected", "members", "untested")
 UNSHOWN_WORDS = ("rejected", "members", "untested")
@@ -93,6 +93,7 @@ class ResultsBuilder:
             "windows": self._plan_windows().record(),
             **self.entries(),
             "attempts": self.attempts().record(),
+            "reasons": self._count_reasons().record(),
             "leaders": [leader.record() for leader in find_leaders(evaluator, MAX_LEADERS)],
             "diversity": summarise_variety(evaluator.ledger, evaluator.run),
             "operators": read_operator_table(evaluator.ledger, evaluator.run),
@@ -250,6 +251,12 @@ class ResultsBuilder:
             total=len(rows), refused={stage: count for stage, count in sorted(refused.items()) if count}
         )
 
+    def _count_reasons(self) -> CandidateReasons:
+        """Return how many scored single factors had a mechanism, and how many were data-mined."""
+        mined = Counter(self.claims[name].data_mined for name in self.evaluator.scores if name in self.claims)
+        sets = sum(name in self.claims for name in self.members)
+        return CandidateReasons(with_mechanism=mined[False] - sets, data_mined=mined[True])
+
     def power(self) -> dict[str, Any]:
         """Return the power of the next trial on this selection window."""
         discoveries = self.evaluator.submissions.gate.count_discoveries()
@@ -354,9 +361,10 @@ class ResultsBuilder:
     def _make_unsent_reason(self, name: str, sheet: Mapping[str, Any]) -> GateReason:
         """Return why a factor was not submitted to the gate."""
         agents = self.evaluator.ledger.runs.find(self.evaluator.run).config.get("settings", {}).get("agents", {})
-        min_t, direction = agents.get("min_search_t", 0.0), self.claims[name].direction
+        min_t, claim = agents.get("min_search_t", 0.0), self.claims[name]
         if home := self.accepted_homes.get(name):
             return _make_member_reason(home, self._find_closed_test(home, name))
+        direction = 0 if claim.data_mined else claim.direction
         why = _explain_unsent(sheet["t"], min_t, direction, others_sent=bool(self.verdicts))
         numbers = {"t": sheet["t"], "merit": sheet["merit"]}
         return GateReason(step="search", passed=False, message=f"not tested: {why}", numbers=numbers)
@@ -372,7 +380,10 @@ def _make_member_reason(home: str, test: Mapping[str, Any]) -> GateReason:
 
 
 def _explain_unsent(t: float | None, min_t: float, direction: int, *, others_sent: bool) -> str:
-    """Return why a factor was not submitted; other candidates are named only if others were submitted."""
+    """Return why a factor was not submitted; other candidates are named only if others were submitted.
+
+    `direction` is 0 where none is claimed.
+    """
     if t is None:
         return "t is undefined in sample"
     if abs(t) < min_t:

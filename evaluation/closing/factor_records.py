@@ -11,6 +11,8 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict
 
+from ...evidence import DATA_MINED_TITLE
+
 Figure = float | None
 
 
@@ -226,7 +228,8 @@ class FactorFigures(ResultsPart):
 class StatedHypothesis(ResultsPart):
     """The hypothesis of a factor; its author may add keys, which are kept.
 
-    `direction` 1: higher values, higher returns; -1: higher values, lower returns.
+    `direction` 1: higher values, higher returns; -1: higher values, lower returns. `either_way`: it is a survey, which
+    states no mechanism.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -238,6 +241,12 @@ class StatedHypothesis(ResultsPart):
     horizon_days: int | None = None
     fields: tuple[str, ...] = ()
     refuted_by: Any = None
+    either_way: bool = False
+
+    @property
+    def title(self) -> str:
+        """Return the statement, or that there is no mechanism."""
+        return DATA_MINED_TITLE if self.either_way else self.statement
 
 
 class ModelOpinion(ResultsPart):

@@ -28,6 +28,7 @@ from .search_records import (
     AppliedSettings,
     AttemptCounts,
     BetClusters,
+    CandidateReasons,
     CrossValidationTest,
     LeaderForecast,
     OperatorRow,
@@ -59,6 +60,8 @@ class Results(ResultsPart):
         Factors of accepted combinations, which had no trial of their own.
     evaluations, trials
         Factors scored on search days; tests on selection days.
+    reasons
+        How many of the scored factors had a mechanism.
     prior_trials
         Tests of the same days before this run, declared ones included.
     looks_reused
@@ -93,6 +96,7 @@ class Results(ResultsPart):
     members: tuple[FactorEntry, ...] = ()
     untested: tuple[FactorEntry, ...] = ()
     attempts: AttemptCounts = AttemptCounts()
+    reasons: CandidateReasons | None = None
     evaluations: int = 0
     trials: int = 0
     prior_trials: int = 0

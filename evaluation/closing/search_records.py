@@ -160,6 +160,13 @@ class AttemptCounts(ResultsPart):
     refused: Mapping[str, int] = {}
 
 
+class CandidateReasons(ResultsPart):
+    """Numbers of scored candidates that had a mechanism, and of those that were data-mined: they had none."""
+
+    with_mechanism: int = 0
+    data_mined: int = 0
+
+
 class LeaderForecast(ResultsPart):
     """A leader of the search: forecasts of its RankIC and of its incremental RankIC, and the ids most like it."""
 

@@ -1,6 +1,7 @@
 """Compare a formula with its hypothesis by rule, without a model: mismatches block, doubts only warn.
 
-Certain mismatches block: fields, horizon, and at the gate the direction. A disagreement that a rule can only suspect
+A factor without a mechanism (`Claim.data_mined`) is not judged. Certain mismatches block: fields, horizon, and at the
+gate the direction. A disagreement that a rule can only suspect
 from words and figures is a doubt (`list_doubts`). The Eval agent sees doubts, so that it may repair a formula, and a
 person sees them beside the evidence.
 """
@@ -19,7 +20,6 @@ from ..settings import EvidenceSettings
 HORIZON_SPAN = 5
 DERIVED_FROM = {
     "returns": {"close"},
-    "vwap": {"close", "high", "low", "amount"},
     "amount": {"volume", "close"},
     "cap": {"close"},
     "close_raw": {"close"},
@@ -27,6 +27,11 @@ DERIVED_FROM = {
     "high": {"close"},
     "low": {"close"},
 }
+
+"""Fields that a hypothesis names with another one. It must name `vwap` itself: where trading took place within the day
+is a claim of its own."""
+EARLIER_SOURCES = {**DERIVED_FROM, "vwap": {"close", "high", "low", "amount"}}
+"""The same in runs of versions in which half of the fields sufficed."""
 
 ALIGNMENT_CODE = "alignment"
 CERTAIN_T = 2.0
@@ -40,20 +45,27 @@ MAX_WARMUP_HORIZONS = 50
 """A formula that looks back further than this many horizons suggests another mechanism."""
 
 
-def find_word_mismatches(expression: Expression, claim: Claim, settings: EvidenceSettings) -> list[str]:
-    """Return the disagreements between a formula and its hypothesis that need no values.
+def find_word_mismatches(
+    expression: Expression, claim: Claim, settings: EvidenceSettings, *, half_suffices: bool = False
+) -> list[str]:
+    """Return the disagreements between a formula and its hypothesis that need no values; none without a mechanism.
 
-    At least half of the formula's raw fields must be named by the hypothesis, or be derived from a named field. The
+    The hypothesis must name each raw field of the formula, or one that it is derived from; groupings need no name. The
     horizon of the hypothesis must lie within a factor of five of the scored horizon.
+
+    Parameters
+    ----------
+    half_suffices
+        Apply the rule of earlier versions: half of the fields, groupings included. Verdicts of theirs are replayed so.
     """
+    if claim.data_mined:
+        return []
     mismatches = []
-    named = set(claim.fields)
-    unnamed = sorted(
-        name for name in expression.fields if name not in named and not DERIVED_FROM.get(name, set()) & named
-    )
-    if 2 * len(unnamed) > len(expression.fields):
+    unnamed = _list_unnamed_fields(expression, claim, half_suffices=half_suffices)
+    if 2 * len(unnamed) > len(expression.fields) if half_suffices else unnamed:
+        why = "" if half_suffices else f"{', '.join(unnamed)} not named; "
         mismatches.append(
-            f"the formula reads {', '.join(sorted(expression.fields))}, but the hypothesis is about "
+            f"{why}the formula reads {', '.join(sorted(expression.fields))}, but the hypothesis is about "
             f"{', '.join(claim.fields) or 'no field'}: name the fields in it, or write a formula of them"
         )
     if not settings.horizon_days / HORIZON_SPAN <= claim.horizon_days <= settings.horizon_days * HORIZON_SPAN:
@@ -64,8 +76,30 @@ def find_word_mismatches(expression: Expression, claim: Claim, settings: Evidenc
     return mismatches
 
 
+def _list_unnamed_fields(expression: Expression, claim: Claim, *, half_suffices: bool) -> list[str]:
+    named = set(claim.fields)
+    sources: Mapping[str, set[str]] = EARLIER_SOURCES if half_suffices else DERIVED_FROM
+    names = expression.fields if half_suffices else expression.fields - _list_groupings(expression)
+    return sorted(name for name in names if name not in named and not sources.get(name, set()) & named)
+
+
+def _list_groupings(expression: Expression) -> frozenset[str]:
+    return frozenset(node.name for _, node in walk(expression.root) if node.op == "group")
+
+
+def list_unread_fields(expression: Expression, claim: Claim) -> list[str]:
+    """Return the fields that the hypothesis names and the formula neither reads nor derives from; sorted."""
+    covered = {*expression.fields, *(source for name in expression.fields for source in DERIVED_FROM.get(name, ()))}
+    return sorted(name for name in claim.fields if name not in covered and not DERIVED_FROM.get(name, set()) & covered)
+
+
 def find_direction_mismatch(rank_ic: float | None, claim: Claim) -> list[str]:
-    """Return a sentence if the search window shows the opposite of the claimed direction, else an empty list."""
+    """Return a sentence if the search window shows the opposite of the claimed direction, else an empty list.
+
+    Without a mechanism no direction is claimed, so that none is contradicted.
+    """
+    if claim.data_mined:
+        return []
     if rank_ic is None:
         return ["the factor has no RankIC on the search window, so that no direction can be read from it"]
     if rank_ic * claim.direction > 0:
@@ -78,6 +112,8 @@ def list_doubts(
     expression: Expression, claim: Claim, sheet: Mapping[str, Any], description: str = ""
 ) -> list[dict[str, Any]]:
     """Return suspected disagreements, each `{code, value, message}` as a weakness; none of them refuses anything.
+
+    Where no mechanism is stated there are none.
 
     - direction: the search window shows the opposite sign, with a |t| of at least 2;
     - horizon: the sign at the measured horizon nearest to the claimed one differs from that at the scored horizon, or
@@ -93,6 +129,8 @@ def list_doubts(
     description
         The author's description of the formula.
     """
+    if claim.data_mined:
+        return []
     doubts = [
         *_doubt_direction(claim, sheet),
         *_doubt_horizon(expression, claim, sheet),
@@ -133,9 +171,11 @@ def _doubt_horizon(expression: Expression, claim: Claim, sheet: Mapping[str, Any
 
 
 def _doubt_fields(expression: Expression, claim: Claim) -> list[str]:
-    covered = {*expression.fields, *(source for name in expression.fields for source in DERIVED_FROM.get(name, ()))}
-    mentioned = [name for name in claim.fields if name not in EVERYDAY_FIELDS and mentions(claim.statement, name)]
-    unread = [name for name in mentioned if name not in covered and not DERIVED_FROM.get(name, set()) & covered]
+    unread = [
+        name
+        for name in list_unread_fields(expression, claim)
+        if name not in EVERYDAY_FIELDS and mentions(claim.statement, name)
+    ]
     return [f"fields: the hypothesis speaks of {name}, the formula does not read it" for name in unread]
 
 

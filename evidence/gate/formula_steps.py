@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ...factors import Expression
 from ..settings import ComplexitySettings, EvidenceSettings
-from .alignment import find_direction_mismatch, find_word_mismatches
+from .alignment import find_direction_mismatch, find_word_mismatches, list_unread_fields
 from .verdict import Case, Reason
 
 SCREENED_MESSAGE = "no value changed when later days were cut off, or replaced, at a few cuts of search"
@@ -41,16 +41,42 @@ def _check_complexity(case: Case, settings: EvidenceSettings) -> Reason:
     return Reason("complexity", not breaches, "; ".join(breaches) or "within its bounds", numbers)
 
 
-def check_alignment(case: Case, settings: EvidenceSettings) -> Reason:
-    """Return whether each formula agrees with its hypothesis, in words and in direction."""
-    mismatches = [text for part in case.parts for text in _list_mismatches(part, settings)]
+NOT_JUDGED = "not judged: no hypothesis"
+JUDGED = "judged"
+"""Number of the step: the formulas that were compared with a hypothesis. Runs of earlier versions lack it."""
+
+
+def check_alignment(case: Case, settings: EvidenceSettings, *, half_suffices: bool = False) -> Reason:
+    """Return whether each formula agrees with its hypothesis, in words and in direction.
+
+    What came without a mechanism passes, and is said not to be judged. `half_suffices` is the rule of earlier versions
+    (`find_word_mismatches`).
+    """
+    mismatches = [
+        text
+        for part in case.parts
+        for text in (
+            *find_word_mismatches(part.expression, part.claim, settings, half_suffices=half_suffices),
+            *find_direction_mismatch(part.rank_ic, part.claim),
+        )
+    ]
     agreement = "its fields, horizon and direction are those of the hypothesis"
-    return Reason("alignment", not mismatches, "; ".join(mismatches) or agreement)
+    if half_suffices:
+        return Reason("alignment", not mismatches, "; ".join(mismatches) or agreement)
+    judged = sum(not part.claim.data_mined for part in case.parts)
+    message = "; ".join(mismatches) or _describe_agreement(case, judged, agreement)
+    return Reason("alignment", not mismatches, message, {JUDGED: judged})
 
 
-def _list_mismatches(part: Case, settings: EvidenceSettings) -> list[str]:
-    mismatches = find_word_mismatches(part.expression, part.claim, settings)
-    return mismatches + find_direction_mismatch(part.rank_ic, part.claim)
+def _describe_agreement(case: Case, judged: int, agreement: str) -> str:
+    """Return what was compared and agrees, what was not judged, and the named fields that a formula leaves out."""
+    if not judged:
+        return NOT_JUDGED
+    if case.members:
+        left = len(case.parts) - judged
+        return agreement + (f"; {NOT_JUDGED} for {left} of {len(case.parts)} members" if left else "")
+    unread = list_unread_fields(case.expression, case.claim)
+    return agreement + (f"; it leaves out {', '.join(unread)} of the hypothesis" if unread else "")
 
 
 def find_breaches(expression: Expression, bounds: ComplexitySettings) -> list[str]:

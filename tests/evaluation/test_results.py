@@ -171,11 +171,11 @@ def test_equal_work_gives_equal_bytes_whatever_the_run_is_called(
 ) -> None:
     from ..evidence.lab import SMALL, read
 
-    mine = canonical_json(researched(lab("mine", panel=planted)).record())
+    mine = canonical_json(researched(lab("this-run", panel=planted)).record())
     with read(tmp_path_factory.mktemp("elsewhere")) as ledger:
         other = ResultsBuilder(researched(Lab.open(ledger, "other", planted, SMALL)).evaluator).record()
     assert canonical_json(other) == mine
-    assert "mine" not in mine
+    assert "this-run" not in mine
     assert "2026" not in mine
 
 

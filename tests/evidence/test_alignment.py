@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 
-from alphaloom.evidence import Claim
+from alphaloom.evidence import DATA_MINED_TITLE, Claim
+from alphaloom.evidence.gate import Case
 from alphaloom.evidence.gate.alignment import find_direction_mismatch, find_word_mismatches
-from alphaloom.evidence.gate.formula_steps import compute_complexity_price, find_breaches
+from alphaloom.evidence.gate.formula_steps import check_alignment, compute_complexity_price, find_breaches
 from alphaloom.evidence.settings import ComplexitySettings
 from alphaloom.factors import parse
 
@@ -18,17 +22,45 @@ from .lab import SMALL, claim_of
     [
         ("rank(volume)", ["volume"], True),
         ("rank(volume)", ["close"], False),
-        ("rank(volume) * rank(close)", ["close"], True),  # half of the fields
-        ("rank(volume) * rank(close) * rank(cap)", ["volume"], False),
+        ("rank(volume) * rank(close)", ["close"], False),  # half of the fields
+        ("rank(volume) * rank(close)", ["close", "volume", "cap"], True),
+        ("ts_corr(vwap, volume, 20)", ["close", "high", "low", "volume"], False),  # vwap must be named
+        ("ts_corr(vwap, volume, 20)", ["vwap", "volume"], True),
+        ("group_rank(close, sector)", ["close"], True),  # a grouping needs no name
         ("ts_std(returns, 20)", ["close"], True),  # returns are made of closes
         ("rank(close)", ["returns"], False),
         ("rank(close)", [], False),
     ],
 )
-def test_half_of_the_fields_must_be_the_hypothesis_own(text: str, fields: list[str], kept: bool) -> None:
+def test_every_field_must_be_the_hypothesis_own(text: str, fields: list[str], kept: bool) -> None:
     mismatches = find_word_mismatches(parse(text), claim_of(text, fields=fields), SMALL)
     assert (mismatches == []) is kept
     assert kept or "the hypothesis is about" in mismatches[0]
+
+
+def test_half_of_the_fields_sufficed_in_earlier_versions() -> None:
+    half, vwap = parse("rank(volume) * rank(close)"), parse("rank(vwap)")
+    for expression in (half, vwap):
+        claim = claim_of("rank(close)", fields=["close"])
+        assert find_word_mismatches(expression, claim, SMALL)
+        assert find_word_mismatches(expression, claim, SMALL, half_suffices=True) == []
+
+
+def make_case(text: str, rank_ic: float = 0.01, *members: Case, **claim: Any) -> Case:
+    return Case(parse(text), claim_of(text, **claim), np.empty((0, 0), np.float32), rank_ic, members)
+
+
+def test_a_survey_is_not_judged_and_another_hypothesis_is() -> None:
+    survey = make_case("rank(volume)", -0.01, either_way=True, fields=["close"], horizon_days=200)
+    stated = make_case("rank(volume)", fields=["volume", "cap"])
+    reason = check_alignment(survey, SMALL)
+    assert (reason.passed, reason.message, reason.numbers) == (True, "not judged: no hypothesis", {"judged": 0})
+    reason = check_alignment(stated, SMALL)
+    assert (reason.passed, reason.numbers) == (True, {"judged": 1})
+    assert "leaves out cap" in reason.message
+    both = check_alignment(make_case("rank(volume) + rank(cap)", 0.01, survey, stated), SMALL)
+    assert both.numbers == {"judged": 1}
+    assert "not judged: no hypothesis for 1 of 2 members" in both.message
 
 
 @pytest.mark.parametrize(("days", "kept"), [(1, True), (5, True), (25, True), (26, False), (100, False)])
@@ -51,6 +83,11 @@ def test_the_horizon_lies_within_a_factor_of_five(days: int, kept: bool) -> None
 def test_the_search_window_must_show_the_claimed_direction(rank_ic: float | None, direction: int, said: str) -> None:
     mismatch = find_direction_mismatch(rank_ic, claim_of("rank(volume)", direction))
     assert said in mismatch[0] if said else mismatch == []
+
+
+def test_a_survey_has_no_mechanism_in_its_title() -> None:
+    assert claim_of("rank(volume)", either_way=True).title == DATA_MINED_TITLE
+    assert claim_of("rank(volume)", either_way=False).title == claim_of("rank(volume)").statement
 
 
 def test_a_claim_survives_its_record() -> None:
