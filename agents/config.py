@@ -65,6 +65,13 @@ class AgentsConfig(BaseModel):
     set_size: int = Field(
         default=10, ge=0, le=10, description="most members of the combination that is tested first; below 2: none is"
     )
+    survey_share: float = Field(
+        default=0.2,
+        ge=0,
+        le=1,
+        description="share of new hypotheses that are surveys, whose factors are data-mined: they have no mechanism; "
+        "the offline researcher makes none where steer.goal or steer.focus matches a mechanism that it knows",
+    )
     python: bool = Field(
         default=False, description="let agents write Python factors where the language cannot say the idea"
     )

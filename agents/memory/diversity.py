@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -53,6 +55,16 @@ def find_cited_ids(hypothesis: BranchHypothesis) -> list[str]:
 def _measure_field_overlap(one: Iterable[str], other: Iterable[str]) -> float:
     mine, theirs = {*one}, {*other}
     return len(mine & theirs) / len(mine | theirs) if mine | theirs else 1.0
+
+
+def measure_variety(hypotheses: Iterable[BranchHypothesis]) -> float:
+    """Return the effective number of stated mechanisms: the exponential of the entropy of their shares.
+
+    Surveys state none. 0 without a mechanism.
+    """
+    counts = Counter(hypothesis.mechanism for hypothesis in hypotheses if not hypothesis.either_way)
+    shares = [number / counts.total() for number in counts.values()]
+    return math.exp(-math.fsum(share * math.log(share) for share in shares)) if shares else 0.0
 
 
 def compute_mechanism_quota(branches: int, islands: int) -> int:

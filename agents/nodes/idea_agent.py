@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ...router.calls import build_choice_grammar
 from ..errors import NoUsableReply
-from ..memory.diversity import HypothesisFilter, HypothesisIntake, compute_mechanism_quota
+from ..memory.diversity import HypothesisFilter, HypothesisIntake, compute_mechanism_quota, measure_variety
 from ..own_parts import ask_own_agent
 from ..questions import Question, ask_model, is_fruitless, record_failure
 from ..records import (
@@ -30,6 +30,11 @@ MAX_HYPOTHESES_SHOWN = 100
 MAX_REFUSED_IDEAS_SHOWN = 10
 """Past factors, hypotheses and refused ideas that the Idea agent reads; longer lists would crowd out the rest."""
 MAX_RECALL_QUERY_CHARS = 4_000
+MIN_EFFECTIVE_MECHANISMS = 3
+"""Effective number of mechanisms of a round of at least so many hypotheses, below which a person is told and the next
+round takes mechanisms that were not used yet."""
+FEW_MECHANISMS = "few_mechanisms"
+"""Kind of record, and event, of a round with fewer."""
 NEWS_PAGE = "news"
 """The prompt page that explains texts."""
 NEWS_ITEM_KEYS = (
@@ -133,7 +138,25 @@ async def propose_hypotheses(search: SearchContext, round_number: int, count: in
         ended = str(reply.get("ended", ""))
     if intake.refused:
         search.journal.record("refused_ideas", key, {"items": intake.refused})
+    _note_variety(search, key, intake.kept)
     return _record_branches(search, key, intake.kept), ended
+
+
+def _note_variety(search: SearchContext, key: str, hypotheses: Sequence[BranchHypothesis]) -> None:
+    """Record and report a round with too few effective mechanisms, unless the person asks for surveys alone."""
+    effective = measure_variety(hypotheses)
+    least = MIN_EFFECTIVE_MECHANISMS
+    if len(hypotheses) < least or effective > least - 1e-9 or search.config.survey_share >= 1.0:
+        return
+    figures = {"round": review.parse_round(key), "effective": effective}
+    search.journal.record(FEW_MECHANISMS, key, figures)
+    search.progress(FEW_MECHANISMS, figures)
+
+
+def _describe_mix(search: SearchContext, round_number: int) -> Json:
+    """Return the share of surveys, and whether all mechanisms must be new since the last round had too few."""
+    few = search.journal.read(FEW_MECHANISMS, f"r{round_number - 1:02d}") is not None
+    return {"survey_share": search.config.survey_share} | ({"unused_only": True} if few else {})
 
 
 async def _answer_nothing() -> list[Json]:
@@ -249,6 +272,7 @@ def build_prompt_context(
             **({"refused": refusals} if refusals else {}),
         },
         "request": {"count": count, "round": round_number, "spent": memory.spent_share}
+        | _describe_mix(search, round_number)
         | ({"surveying": True} if past.surveying else {})
         | ({"python": True} if search.config.python else {}),
         "task": "idea",

@@ -25,9 +25,8 @@ SURVEY_FIELD_COUNTS, SURVEY_OPERATORS = (3, 4, 5), 7
 """Number of fields and operators of an open survey: few, so that surveys of one round cover different parts of the
 language."""
 
-OPEN_SURVEY_SHARE, OPEN_SURVEY_SHARE_WITH_CODE = 0.85, 0.4
-"""Share of open surveys among fresh hypotheses: a library of mechanisms lacks whatever nobody has thought of. It is
-lower where agents may write Python, since surveys contain no code and mechanisms do."""
+OPEN_SURVEY_SHARE = 0.85
+"""Share of open surveys among surveys, while general ones are untried; afterwards all are open."""
 
 FOLLOW_UPS_TO_HALVE = 3
 """Follow-ups of a leader after which another that adds half as much comes first."""
@@ -38,8 +37,6 @@ UNLIKE_OVERLAP = 0.6
 
 T_LOST_PER_TRY = 1.0
 """Deduction from a formula's |t| for each earlier hypothesis of its mechanism, when follow-ups are chosen."""
-
-GENERAL_SURVEY_SHARE = 0.8
 
 MAX_HYPOTHESIS_FIELDS = 20
 
@@ -61,10 +58,8 @@ def propose_ideas(context: Context) -> Json:
     """Return hypotheses: successors, follow-ups, surveys, and mechanisms, the least tried first."""
     request, steering = context.request, read_steering(context)
     count = request.count
-    surveying = request.surveying and not steering.wanted  # a person's wish takes precedence over a survey
-    share = 0.0 if surveying or request.spent_share < EXPLORING_SPENT_SHARE else EXPLOIT_SHARE
     heirs = propose_successors(context, count)
-    leads = _choose_follow_ups(context, round(share * (count - len(heirs))))
+    leads = _choose_follow_ups(context, round(_find_follow_up_share(context) * (count - len(heirs))))
     follow = [*heirs, *(_make_follow_up(context, formula) for formula in leads)]
     fresh = _draw_surveys(context, count - len(follow))
     fresh += [
@@ -72,6 +67,14 @@ def propose_ideas(context: Context) -> Json:
     ]
     proposed = [body for body in [*follow, *fresh] if steering.permits(body["mechanism"], body["statement"])]
     return {"hypotheses": proposed[:count]}
+
+
+def _find_follow_up_share(context: Context) -> float:
+    """Return the share of follow-ups: none at first, while the search surveys, or where mechanisms must be new."""
+    request = context.request
+    surveying = request.surveying and not read_steering(context).wanted  # a person's wish takes precedence
+    fresh_alone = surveying or request.unused_only or request.spent_share < EXPLORING_SPENT_SHARE
+    return 0.0 if fresh_alone else EXPLOIT_SHARE
 
 
 def _choose_follow_ups(context: Context, count: int) -> list[ShownFormula]:
@@ -129,7 +132,26 @@ def _is_unlike(context: Context, one: ShownFormula, other: ShownFormula) -> bool
 
 
 def _draw_surveys(context: Context, count: int) -> list[Json]:
-    """Return open surveys among so many fresh hypotheses, each of a few fields and operators.
+    """Return the surveys among so many fresh hypotheses, by the share that the request states."""
+    request, steering = context.request, read_steering(context)
+    if steering.wanted or request.unused_only:
+        return []
+    number = int(context.rng.binomial(count, request.survey_share))
+    general = _list_general_surveys(context)
+    opens = _draw_open_surveys(context, int(context.rng.binomial(number, OPEN_SURVEY_SHARE)) if general else number)
+    return [*opens, *(_make_fresh(context, survey) for survey in general[: number - len(opens)])]
+
+
+def _list_general_surveys(context: Context) -> list[Mechanism]:
+    """Return the surveys with skeletons that were not tried yet, in random order."""
+    names, tries, steering = (*context.fields, *context.groups), _count_tries(context), read_steering(context)
+    surveys = [survey for survey in load_mechanisms() if survey.survey and not survey.open and not tries.get(survey.id)]
+    allowed = [survey for survey in surveys if survey.usable(names) and steering.allows(survey)]
+    return [allowed[int(place)] for place in context.rng.permutation(len(allowed))]
+
+
+def _draw_open_surveys(context: Context, count: int) -> list[Json]:
+    """Return open surveys, each of a few fields and operators.
 
     They cover those of an unexplored, promising formula if the context lists one; the rest is drawn at random.
     """
@@ -137,12 +159,11 @@ def _draw_surveys(context: Context, count: int) -> list[Json]:
     mechanisms = [mechanism for mechanism in load_mechanisms() if mechanism.open and steering.allows(mechanism)]
     names = select_fields(context.fields)
     wide = [size for size in SURVEY_FIELD_COUNTS if size <= len(names)]
-    if not mechanisms or not wide or steering.wanted:
+    if not mechanisms or not wide:
         return []
     surveys = []
-    share = OPEN_SURVEY_SHARE_WITH_CODE if context.request.python else OPEN_SURVEY_SHARE
     unexplored = [formula.text for formula in context.formulas("record", "unexplored")]
-    for text in islice(chain(unexplored, repeat("")), int(context.rng.binomial(count, share))):
+    for text in islice(chain(unexplored, repeat("")), count):
         words = NAME_PATTERN.findall(text)
         fields = _choose_names(context, names, int(context.rng.choice(wide)), words)
         operators = _choose_names(context, (*CORE, *PAIR_OPERATORS), SURVEY_OPERATORS, words)
@@ -158,15 +179,17 @@ def _choose_names(context: Context, names: Sequence[str], size: int, first: Sequ
 
 
 def _choose_mechanisms(context: Context, count: int) -> list[Mechanism]:
-    """Return mechanisms, the least tried first, ties at random; the first rounds begin with surveys."""
+    """Return stated mechanisms, the least tried first, ties at random; only new ones if the request asks for them."""
     names = (*context.fields, *context.groups)
     tries = _count_tries(context)
     steering = read_steering(context)
     pool = [
         mechanism
         for mechanism in load_mechanisms()
-        if mechanism.usable(names) and steering.allows(mechanism) and not mechanism.open
+        if mechanism.usable(names) and steering.allows(mechanism) and not mechanism.survey
     ]
+    unused = [mechanism for mechanism in pool if not tries.get(mechanism.id)]
+    pool = unused if context.request.unused_only and len(unused) >= count else pool
     order = context.rng.permutation(len(pool))
     shuffled = [pool[int(index)] for index in order]
     ordered = sorted(
@@ -176,10 +199,7 @@ def _choose_mechanisms(context: Context, count: int) -> list[Mechanism]:
             not (context.request.python and find_codes(mechanism.id)),
         ),
     )
-    untried = [mechanism for mechanism in ordered if mechanism.survey and not tries.get(mechanism.id)]
-    surveys = [] if steering.wanted else untried
-    lead = surveys[: max(1, round(GENERAL_SURVEY_SHARE * count))] if count else []
-    return [*lead, *(mechanism for mechanism in ordered if mechanism not in lead)][:count]
+    return ordered[:count]
 
 
 def _make_fresh(context: Context, mechanism: Mechanism) -> Json:

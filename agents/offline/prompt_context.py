@@ -11,9 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from ..config import AgentsConfig
 from ..errors import AgentError
 
 Json = dict[str, Any]
+
+DEFAULT_SURVEY_SHARE: float = AgentsConfig().survey_share
 
 TASKS = ("idea", "factor", "repair", "critique", "summary")
 
@@ -124,6 +127,10 @@ class PromptRequest:
         Share of the evaluations that is spent, 0 to 1; 1 if not given.
     surveying : bool
         Whether the search is still exploring.
+    survey_share : float
+        Share of fresh hypotheses that are surveys.
+    unused_only : bool
+        Whether every hypothesis must name a mechanism that is not on record.
     python, directed : bool
         Whether code is allowed, and whether changes that a critique requests are wanted.
     """
@@ -134,13 +141,16 @@ class PromptRequest:
     surveying: bool
     python: bool
     directed: bool
+    survey_share: float
+    unused_only: bool
 
     @classmethod
     def parse(cls, body: Json) -> PromptRequest:
         """Return the request of a prompt."""
         flags = (bool(body.get("surveying")), bool(body.get("python")), body.get("directed") is not False)
         count, step = max(1, int(body.get("count", 1))), int(body.get("step", 0))
-        return cls(count, step, float(body.get("spent", 1.0)), *flags)
+        mix = (float(body.get("survey_share", DEFAULT_SURVEY_SHARE)), bool(body.get("unused_only")))
+        return cls(count, step, float(body.get("spent", 1.0)), *flags, *mix)
 
 
 @dataclass(frozen=True)

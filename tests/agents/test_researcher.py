@@ -73,19 +73,43 @@ def test_another_seed_gives_another_reply() -> None:
 
 
 def test_ideas_differ_in_mechanism_and_turn_from_what_was_tried() -> None:
-    first = ask(context("idea", record=RECORD, request={"count": 60, "round": 1}))["hypotheses"]
+    first = ask(context("idea", record=RECORD, request={"count": 40, "round": 1}))["hypotheses"]
     first = [idea for idea in first if idea["mechanism"] != "survey_open"]
     assert len({idea["mechanism"] for idea in first}) == len(first) >= 2
     tried = [{"id": f"r01/h{n:02d}", "mechanism": idea["mechanism"]} for n, idea in enumerate(first)]
     record = RECORD | {"hypotheses": tried}
-    second = ask(context("idea", record=record, request={"count": 60, "round": 2}))["hypotheses"]
+    second = ask(context("idea", record=record, request={"count": 40, "round": 2}))["hypotheses"]
     second = [idea for idea in second if idea["mechanism"] != "survey_open"]
     assert second
     assert {idea["mechanism"] for idea in second} & {idea["mechanism"] for idea in first} == set()
 
 
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_the_share_of_surveys_is_a_setting(share: float) -> None:
+    asked = {"count": 40, "round": 1, "survey_share": share}
+    ideas = [
+        idea for seed in range(3) for idea in ask(context("idea", record=RECORD, request=asked), seed)["hypotheses"]
+    ]
+    surveys = sum(idea["either_way"] for idea in ideas)
+    assert surveys == pytest.approx(share * len(ideas), abs=0.15 * len(ideas) * (0 < share < 1))
+
+
+def test_a_round_after_one_with_few_mechanisms_takes_new_ones_alone() -> None:
+    tried = [
+        {"id": f"r01/h{n:02d}", "mechanism": name, "statement": ""} for n, name in enumerate(("attention", "skewness"))
+    ]
+    strong = row("ts_skew(returns, 30)", -6.0, hypothesis="r01/h01", mechanism="skewness")
+    record = RECORD | {"hypotheses": tried, "factors": [strong]}
+    asked = {"count": 8, "round": 2, "survey_share": 0.9, "unused_only": True}
+    ideas = ask(context("idea", record=record, request=asked))["hypotheses"]
+    assert len({idea["mechanism"] for idea in ideas}) == len(ideas) == 8
+    assert not {idea["mechanism"] for idea in ideas} & {"attention", "skewness"}
+    assert not any(idea["either_way"] for idea in ideas)
+
+
 def test_open_surveys_of_one_round_look_at_different_fields() -> None:
-    ideas = ask(context("idea", record=RECORD, request={"count": 12, "round": 1}))["hypotheses"]
+    asked = {"count": 12, "round": 1, "survey_share": 0.9}
+    ideas = ask(context("idea", record=RECORD, request=asked))["hypotheses"]
     surveys = [idea for idea in ideas if idea["mechanism"] == "survey_open"]
     assert len(surveys) > 4
     assert len({tuple(idea["fields"]) for idea in surveys}) > len(surveys) // 2
@@ -98,6 +122,15 @@ def test_the_best_on_record_is_followed_up_with_the_sign_that_it_showed() -> Non
     ideas = ask(context("idea", record=record, request={"count": 5, "round": 3}))["hypotheses"]
     followed = [idea for idea in ideas if best["id"] in idea["statement"]]
     assert [(idea["mechanism"], idea["direction"]) for idea in followed] == [("attention", -1)]
+    assert followed[0]["either_way"]  # attention says the opposite sign: this one has no mechanism
+
+
+def test_a_follow_up_whose_sign_agrees_keeps_its_mechanism() -> None:
+    best = row("ts_rank(volume, 20)", 6.0, hypothesis="r01/h00", mechanism="attention")
+    record = RECORD | {"factors": [best], "hypotheses": [{"id": "r01/h00", "mechanism": "attention"}]}
+    ideas = ask(context("idea", record=record, request={"count": 5, "round": 3}))["hypotheses"]
+    (followed,) = [idea for idea in ideas if best["id"] in idea["statement"]]
+    assert (followed["direction"], followed["either_way"], followed["fields"]) == (1, False, ["amount", "volume"])
 
 
 def test_hypotheses_use_only_fields_of_the_market() -> None:

@@ -24,7 +24,7 @@ def replied(
         "hypothesis": hypothesis,
         "record": record,
         "branch": {},
-        "request": {"count": count, "step": 0, "spent": 0.0} | more,
+        "request": {"count": count, "step": 0, "spent": 0.0, "survey_share": 0.85} | more,
     }
     (rows,) = json.loads(answer_offline([{"role": "user", "content": json.dumps(context)}], seed)).values()
     return list(rows)
@@ -61,7 +61,7 @@ def test_surveys_read_the_fields_and_operators_of_what_nobody_wrote() -> None:
         assert read.fields <= set(survey["fields"])
         assert set(re.findall(r"ts_\w+", text)) <= set(re.findall(r"ts_\w+", survey["statement"]))
     assert len({survey["statement"] for survey in found}) == len(found)
-    assert len(surveys({})) == len(found)
+    assert len(surveys({})) > len(TOLD), "without such formulas all are drawn"
 
 
 def test_a_survey_tries_first_what_it_is_about_and_half_of_its_drafts_are_its_own() -> None:

@@ -37,6 +37,7 @@ EVENT_TEXTS = {
     "scored": "a batch was scored",
     "gate": "the gate has judged",
     "seeds": "your own formulas are being scored",
+    "few_mechanisms": "fewer than three effective mechanisms in this round: the next one takes mechanisms not used yet",
     "no_news": "agents.news: no text of this workspace was known by the end of the search window",
     "no_passage": "context.documents: no passage could be told in this round",
     "own_agent": "your own agent failed in this round",
