@@ -35,6 +35,7 @@ MIN_FRUITLESS_ROUNDS = 2
 
 QUESTION_WORDS = {
     "agents.ideas": "hypotheses of {}",
+    "agents.mechanisms": "mechanisms of data-mined candidates for {}",
     "agents.drafts": "formulas for {}",
     "agents.critique": "a critique of {}",
 }

@@ -52,6 +52,27 @@ class Hypothesis(Record):
     either_way: bool = False
 
 
+class StatedMechanism(Record):
+    """The mechanism of a scored candidate that came without one, and the rival formula that would refute it."""
+
+    id: ReplyWords = Field(min_length=1, max_length=40)
+    mechanism: ReplyWords = Field(min_length=1, max_length=80)
+    statement: ReplyWords = Field(min_length=1, max_length=2_000)
+    who_is_on_the_other_side: ReplyWords = Field(min_length=1, max_length=1_000)
+    why_it_persists: ReplyWords = Field(min_length=1, max_length=1_000)
+    direction: Literal[1, -1]
+    horizon_days: int = Field(ge=1, le=250)
+    fields: list[Annotated[ReplyWords, Field(max_length=100)]] = Field(min_length=1, max_length=20)
+    refuted_by: ReplyWords = Field(min_length=1, max_length=1_000)
+    refuter: FormulaSource = Field(min_length=1, max_length=2_000)
+
+
+class Mechanisms(Record):
+    """The Idea agent's reply about candidates that came without a mechanism; those it leaves out stay without one."""
+
+    mechanisms: list[StatedMechanism] = Field(max_length=64)
+
+
 class ShortText(Record):
     """A summary."""
 

@@ -681,6 +681,7 @@ EVENTS = {
     "risk": "a decision of the risk gate",
     "route": "which model a call went to, and why",
     "screening": "the seed of the causality screens of Python code",
+    "mechanism": "a mechanism stated after scoring: the claim, its refuter, and whether it stands",
     "set": "the members of a combination that was submitted",
     "weighing": "weights and trading rate of a combination, fixed on search days",
     "stop": "a person asked the run to stop",

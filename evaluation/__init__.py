@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         retire_factor as retire_factor,
     )
     from .budget import Budget as Budget, BudgetMeter as BudgetMeter
+    from .checks.mechanisms import state_mechanism as state_mechanism
     from .checks.stress import stress_on_search as stress_on_search
     from .closing.builder import ResultsBuilder as ResultsBuilder
     from .closing.closing import Closing as Closing, close as close, write_closing as write_closing
@@ -35,6 +36,7 @@ else:
         {
             "admission": "AdmittedFactor add_accepted add_by_hand restore_factor retire_factor",
             "budget": "Budget BudgetMeter",
+            "checks.mechanisms": "state_mechanism",
             "checks.stress": "stress_on_search",
             "closing.builder": "ResultsBuilder",
             "closing.closing": "Closing close write_closing",

@@ -9,7 +9,7 @@ from functools import cached_property
 from threading import Lock
 from typing import Any, NamedTuple
 
-from ..evidence import SET_PREFIX, Claim
+from ..evidence import MECHANISM_EVENT, SET_PREFIX, Claim
 from ..factors.describe import natural_sort_key
 from ..ledger import Attempt, Evaluation, Ledger, Stage
 
@@ -147,13 +147,21 @@ class ProposalLog:
             )
 
     def claim(self, factor_id: str) -> Claim | None:
-        """Return the claim of a scored factor: that of the attempt with the smallest key, whatever its time."""
+        """Return the claim of a scored factor: that of the attempt with the smallest key, whatever its time.
+
+        A mechanism that was stated after scoring, and stands, takes its place.
+        """
         first = self.refresh()._first.get(factor_id)
-        return self._read_claim(first[1]) if first else None
+        statement = self._ledger.events.get(self._run, MECHANISM_EVENT, factor_id)
+        return self._read_claim(first[1]).restated(statement.body if statement else None) if first else None
 
     def claims(self) -> dict[str, Claim]:
         """Return the claim of every scored factor."""
-        return {name: self._read_claim(hypothesis) for name, (_, hypothesis) in self.refresh()._first.items()}
+        statements = {event.key: event.body for event in self._ledger.events.of(self._run, MECHANISM_EVENT)}
+        return {
+            name: self._read_claim(hypothesis).restated(statements.get(name))
+            for name, (_, hypothesis) in self.refresh()._first.items()
+        }
 
     def read_hypothesis_claims(self) -> dict[str, Claim]:
         """Return the claim of every hypothesis with a proposal, by id."""

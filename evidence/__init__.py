@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     )
     from .proposal import (
         DATA_MINED_TITLE as DATA_MINED_TITLE,
+        MECHANISM_EVENT as MECHANISM_EVENT,
         SET_PREFIX as SET_PREFIX,
         Claim as Claim,
         Proposal as Proposal,
@@ -64,7 +65,9 @@ else:
                 "ReviewRefused RunHalted"
             ),
             "newey_west": "LAG_PER_HORIZON NeweyWest NullDistribution newey_west_t null_distribution",
-            "proposal": "Claim DATA_MINED_TITLE Proposal SET_PREFIX make_plain_error reserved_name_error",
+            "proposal": (
+                "Claim DATA_MINED_TITLE MECHANISM_EVENT Proposal SET_PREFIX make_plain_error reserved_name_error"
+            ),
             "replay": (
                 "RecordDifference Replay find_differences find_series_difference read_trial_evidence replay_verdict"
             ),

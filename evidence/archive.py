@@ -11,17 +11,22 @@ import numpy as np
 from ..factors import Expression, parse
 from ..ledger import Evaluation, Ledger, Run, Trial, VerdictRow
 from .gate.verdict import Case
-from .proposal import Claim
+from .proposal import MECHANISM_EVENT, Claim
 from .settings import RECORDED_CONTEXT, EvidenceSettings, complete_settings
 
 
 def scored_claims(ledger: Ledger, run: str) -> dict[str, Claim]:
-    """Return the claim of each scored factor: that of the attempt with the smallest key, whatever its time."""
+    """Return the claim of each scored factor: that of the attempt with the smallest key, whatever its time.
+
+    A mechanism that was stated after scoring, and stands, takes its place.
+    """
     bodies = {event.key: event.body for event in ledger.events.of(run, "claim")}
+    statements = {event.key: event.body for event in ledger.events.of(run, MECHANISM_EVENT)}
     claims: dict[str, Claim] = {}
     for attempt in sorted(ledger.attempts.of(run), key=lambda attempt: attempt.key):
         if attempt.stage == "scored" and attempt.factor_id and attempt.factor_id not in claims:
-            claims[attempt.factor_id] = Claim.from_record(bodies[attempt.hypothesis])
+            claim = Claim.from_record(bodies[attempt.hypothesis])
+            claims[attempt.factor_id] = claim.restated(statements.get(attempt.factor_id))
     return claims
 
 

@@ -11,6 +11,8 @@ from .errors import EvidenceError
 
 DATA_MINED_TITLE = "data-mined: no mechanism"
 """Title of a factor that came without a mechanism."""
+MECHANISM_EVENT = "mechanism"
+"""Kind of the event, by factor id, that holds a mechanism stated after scoring: `{claim, refuter, stands, ...}`."""
 SET_PREFIX = "set-"
 """Start of the id of a set's hypothesis."""
 MAX_ID_CHARS_SHOWN = 100
@@ -118,6 +120,10 @@ class Claim:
             fields=tuple(sorted({str(name) for name in record["fields"]})),
             detail=detail,
         )
+
+    def restated(self, statement: Mapping[str, Any] | None) -> Claim:
+        """Return the claim of a mechanism that was stated after scoring, where it stands; else this one."""
+        return Claim.from_record(statement["claim"]) if statement and statement["stands"] else self
 
     def record(self) -> dict[str, Any]:
         """Return the JSON form."""

@@ -18,6 +18,7 @@ from ..records import (
 )
 from ..search_context import Json, SearchContext
 from .eval_agent import EVAL_AGENT_TOOLS
+from .mechanisms import state_mechanisms
 from .review import is_asked
 
 ALIKE_OVERLAP = 0.7
@@ -88,12 +89,16 @@ async def spend_trials(
 ) -> list[Mark]:
     """Fix the list of tests from search, record it, and take it in order; return the factors that were sent singly.
 
+    Before the first test the Idea agent states a mechanism for each data-mined factor on the list, where it knows one.
+
     With `first` the combination is tested before all single factors: thresholds fall with every test, and it is what
     would be traded. If it is accepted, its members are part of that discovery and are not tested alone. The rest of the
     list follows until the trials are spent or `GATE_TURNS` were taken; a refusal without a test costs no trial.
     """
     plan = await _plan_tests(search, marks, sent, key, first=first)
-    known = {mark.id: mark for mark in rank_all([*marks, *recall_marks(search, plan["factors"])])}
+    listed = list(dict.fromkeys([*plan["combination"], *plan["factors"]]))
+    known = {mark.id: mark for mark in rank_all([*marks, *recall_marks(search, listed)])}
+    await state_mechanisms(search, [known[name] for name in listed], key)
     members: Sequence[str] = ()
     if len(plan["combination"]) >= MIN_MEMBERS and (await read_budget(search, f"{key}/c")).trials > 0:
         words = await submit(search, plan["combination"], f"{key}/set", as_set=True)

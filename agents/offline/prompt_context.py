@@ -18,7 +18,7 @@ Json = dict[str, Any]
 
 DEFAULT_SURVEY_SHARE: float = AgentsConfig().survey_share
 
-TASKS = ("idea", "factor", "repair", "critique", "summary")
+TASKS = ("idea", "mechanism", "factor", "repair", "critique", "summary")
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any
 from ...router.context import extract_sentences
 from ..config import OFFLINE_MODEL_NAME
 from .critique import write_critique
+from .explanations import explain_candidates
 from .formulas import propose_formulas
 from .ideas import propose_ideas
 from .prompt_context import Context, Json, read_context
@@ -26,6 +27,7 @@ def summarise(context: Context) -> Json:
 
 ANSWERS: Mapping[str, Callable[[Context], Json]] = {
     "idea": propose_ideas,
+    "mechanism": explain_candidates,
     "factor": propose_formulas,
     "repair": propose_formulas,
     "critique": write_critique,

@@ -160,6 +160,9 @@ def _list_facts(entry: FactorEntry) -> list[tuple[str, str]]:
     elif hypothesis:
         facts.append(("expected", DIRECTION_WORDS.get(hypothesis.direction, DASH)))
         facts.append(("over", f"{any_value(hypothesis.horizon_days)} days"))
+        if late := hypothesis.stated_after_scoring:
+            beside = f"t {number(late.t, 1, sign=True)} beside its refuter {late.refuter}"
+            facts.append(("mechanism", f"stated after scoring, before the test; on search {beside}"))
         if hypothesis.refuted_by:
             facts.append(("would be refuted by", any_value(hypothesis.refuted_by)))
     return facts

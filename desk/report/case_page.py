@@ -87,6 +87,8 @@ def _list_idea(case: ReviewCase, hypothesis: Mapping[str, Any]) -> Facts:
     """Return what the author says of a mechanism; a survey states none, so that its words on one are left out."""
     if case.hypothesis and case.hypothesis.either_way:
         return []
+    if case.hypothesis and case.hypothesis.stated_after_scoring:  # its own words, not those of the survey
+        hypothesis = case.hypothesis.record()
     return [(label, any_value(hypothesis[name])) for name, label in IDEA_LABELS.items() if hypothesis.get(name)]
 
 

@@ -274,7 +274,9 @@ def _describe_reasons(results: Results) -> str:
     """Return how many scored factors had a mechanism; runs of earlier versions did not count them."""
     if results.reasons is None:
         return "agents see these results"
-    return f"{count(results.reasons.with_mechanism)} had a mechanism, {count(results.reasons.data_mined)} data-mined"
+    reasons = results.reasons
+    stated = f" ({count(reasons.stated)} stated after scoring)" if reasons.stated else ""
+    return f"{count(reasons.with_mechanism)} had a mechanism{stated}, {count(reasons.data_mined)} data-mined"
 
 
 def _list_refused(attempts: AttemptCounts) -> Facts:

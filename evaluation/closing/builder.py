@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...evidence import Claim, Window
+from ...evidence import MECHANISM_EVENT, Claim, Window
 from ...evidence.gate import PAID_EVENT, UNTRADABLE, list_doubts
 from ...evidence.originality import find_nearest
 from ...evidence.scoring import Profiler, count_unlabelled, round_significant
@@ -255,7 +255,11 @@ class ResultsBuilder:
         """Return how many scored single factors had a mechanism, and how many were data-mined."""
         mined = Counter(self.claims[name].data_mined for name in self.evaluator.scores if name in self.claims)
         sets = sum(name in self.claims for name in self.members)
-        return CandidateReasons(with_mechanism=mined[False] - sets, data_mined=mined[True])
+        events = self.evaluator.ledger.events.of(self.evaluator.run, MECHANISM_EVENT)
+        stands = Counter(bool(event.body["stands"]) for event in events)
+        return CandidateReasons(
+            with_mechanism=mined[False] - sets, data_mined=mined[True], stated=stands[True], refuted=stands[False]
+        )
 
     def power(self) -> dict[str, Any]:
         """Return the power of the next trial on this selection window."""

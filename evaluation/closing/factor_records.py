@@ -225,6 +225,15 @@ class FactorFigures(ResultsPart):
     selection: SelectionMetrics | None = None
 
 
+class LateStatement(ResultsPart):
+    """A mechanism stated after scoring: its refuter, and the factor's figures beside that rival on search days."""
+
+    refuter: str = ""
+    rank_ic: Figure = None
+    t: Figure = None
+    kept: Figure = None
+
+
 class StatedHypothesis(ResultsPart):
     """The hypothesis of a factor; its author may add keys, which are kept.
 
@@ -242,6 +251,7 @@ class StatedHypothesis(ResultsPart):
     fields: tuple[str, ...] = ()
     refuted_by: Any = None
     either_way: bool = False
+    stated_after_scoring: LateStatement | None = None
 
     @property
     def title(self) -> str:

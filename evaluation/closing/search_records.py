@@ -161,10 +161,24 @@ class AttemptCounts(ResultsPart):
 
 
 class CandidateReasons(ResultsPart):
-    """Numbers of scored candidates that had a mechanism, and of those that were data-mined: they had none."""
+    """Numbers of scored candidates by their reason.
+
+    Attributes
+    ----------
+    with_mechanism
+        Those with a mechanism.
+    data_mined
+        Those without one, after all statements.
+    stated
+        Of those with one: stated after scoring, and not refuted.
+    refuted
+        Of the data-mined: with a statement that was refuted or refused.
+    """
 
     with_mechanism: int = 0
     data_mined: int = 0
+    stated: int = 0
+    refuted: int = 0
 
 
 class LeaderForecast(ResultsPart):

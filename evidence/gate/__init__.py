@@ -14,7 +14,11 @@ if TYPE_CHECKING:
         make_trials_spent_error as make_trials_spent_error,
     )
     from .adjusted_price_leak import PriceLevelTest as PriceLevelTest
-    from .alignment import find_word_mismatches as find_word_mismatches, list_doubts as list_doubts
+    from .alignment import (
+        find_direction_mismatch as find_direction_mismatch,
+        find_word_mismatches as find_word_mismatches,
+        list_doubts as list_doubts,
+    )
     from .formula_steps import compute_complexity_price as compute_complexity_price, find_breaches as find_breaches
     from .mean_test import (
         compute_power as compute_power,
@@ -43,7 +47,7 @@ else:
         {
             "acceptance_gate": "AcceptanceGate PAID_EVENT Surroundings make_trials_spent_error",
             "adjusted_price_leak": "PriceLevelTest",
-            "alignment": "find_word_mismatches list_doubts",
+            "alignment": "find_direction_mismatch find_word_mismatches list_doubts",
             "formula_steps": "compute_complexity_price find_breaches",
             "mean_test": "compute_power confirm_p_value find_null run_mean_test",
             "succession": "DECAYING_EVENT SUCCEEDS read_decaying",

@@ -14,7 +14,13 @@ if TYPE_CHECKING:
         draw_formula as draw_formula,
         find_nearest as find_nearest,
     )
-    from .incremental import AddedValue as AddedValue, residual_ranks as residual_ranks
+    from .incremental import (
+        MIN_ADDED_T as MIN_ADDED_T,
+        AddedValue as AddedValue,
+        Addition as Addition,
+        measure_beside as measure_beside,
+        residual_ranks as residual_ranks,
+    )
     from .published import (
         describe_published as describe_published,
         describe_twin as describe_twin,
@@ -30,7 +36,7 @@ else:
         __name__,
         {
             "catalogue": "Catalogue InvertedIndex MemoryIndex draw_formula find_nearest",
-            "incremental": "AddedValue residual_ranks",
+            "incremental": "AddedValue Addition MIN_ADDED_T measure_beside residual_ranks",
             "published": (
                 "describe_published describe_twin published_expressions published_mechanisms read_published "
                 "values_of_published"

@@ -106,15 +106,31 @@ class AddedValue:
         if not count:
             return None
         nearest = tuple(overlap.factor_id for overlap in self.library.nearest(values, MAX_NEAREST_FACTORS, but))
-        ranked = [self._ranks(self.library.values(name)) for name in nearest]
-        residual, share = residual_ranks(self._ranks(values), [self.consensus.without(but), *ranked])
-        frame = np.full(values.shape, np.nan, np.float32)
-        self.window.cut(frame)[:] = residual
-        test = newey_west_t(self.scorer.daily_rank_ic(frame, self.window), self.scorer.lag)
-        return Addition(test.mean, test.t, share, nearest, count)
+        ranked = [_centre_ranks(self.library.values(name), self.window) for name in nearest]
+        others = [self.consensus.without(but), *ranked]
+        mean, t, share = _test_residual(values, others, self.scorer, self.window)
+        return Addition(mean, t, share, nearest, count)
 
-    def _ranks(self, values: Values) -> Frame:
-        return rank_rows(np.ascontiguousarray(self.window.cut(values))) - 0.5
+
+def measure_beside(values: Values, rival: Values, scorer: Scorer, window: Window) -> Addition:
+    """Return what a factor's values `[T, N]` add to those of one rival formula on a window."""
+    mean, t, share = _test_residual(values, [_centre_ranks(rival, window)], scorer, window)
+    return Addition(mean, t, share, (), 1)
+
+
+def _test_residual(
+    values: Values, others: Sequence[Frame], scorer: Scorer, window: Window
+) -> tuple[float, float, float]:
+    """Return mean RankIC and t of the residual of a factor's ranks, and the share of their variance that is left."""
+    residual, share = residual_ranks(_centre_ranks(values, window), others)
+    frame = np.full(values.shape, np.nan, np.float32)
+    window.cut(frame)[:] = residual
+    test = newey_west_t(scorer.daily_rank_ic(frame, window), scorer.lag)
+    return test.mean, test.t, share
+
+
+def _centre_ranks(values: Values, window: Window) -> Frame:
+    return rank_rows(np.ascontiguousarray(window.cut(values))) - 0.5
 
 
 def residual_ranks(ranks: Frame, others: Sequence[Frame]) -> tuple[Frame, float]:

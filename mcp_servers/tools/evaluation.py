@@ -15,6 +15,7 @@ from ...evaluation import (
     find_unexplored,
     pick_drafts,
     recall_facts,
+    state_mechanism,
     stress_on_search,
 )
 from ...evidence import Claim, Proposal
@@ -30,6 +31,7 @@ from ..served_caller import CallerEntry, ServedCaller
 from ..server import ToolServer
 
 MAX_EXTRA_BYTES = 20_000
+MAX_REFUTER_CHARS = 2_000
 MAX_DRAFTS = 512
 MAX_WAIT_S = 20.0
 """Maximum seconds that a call waits for a job: clients end calls that take a minute."""
@@ -95,12 +97,25 @@ def _add_scores(server: ToolServer, served: ServedCaller) -> None:
         hypothesis: Hypothesis,
         key: CallKey,
         description: Annotated[str, Field(max_length=1_000, description="what you say of the formula")] = "",
+        refuter: Annotated[
+            str,
+            Field(
+                max_length=MAX_REFUTER_CHARS,
+                description="a rival formula: states the hypothesis for a factor that was scored without a mechanism",
+            ),
+        ] = "",
     ) -> dict[str, Any]:
         """Check, score and record a formula or Python factor on the search window; a refusal says which step and why.
 
-        Python needs the scope data:read too, and costs an evaluation once it has run, though it be refused.
+        Python needs the scope data:read too, and costs an evaluation once it has run, though it be refused. With
+        `refuter` nothing is scored: the mechanism of a scored survey factor is stated, once and before it is submitted.
+        It is refuted where the factor's ranks, without what the rival explains, have a RankIC on search days of the
+        wrong sign or with |t| below 2; refuted, the factor stays data-mined.
         """
         _require_read_scope(served.entry, text)
+        if refuter:
+            name = served.evaluator.read(text).id
+            return state_mechanism(served.evaluator, name, hypothesis.model_dump(), refuter)
         return served.evaluator.propose(
             Proposal(text, Claim.from_record(hypothesis.model_dump()), key, replace_invisible(description))
         )

@@ -93,6 +93,7 @@ class Servers:
     hypotheses: dict[str, dict[str, Any]] = field(default_factory=dict)
     texts: list[dict[str, Any]] = field(default_factory=list)
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    stated: list[tuple[str, str, str]] = field(default_factory=list)
     refuse: Callable[[dict[str, Any]], dict[str, Any] | None] = lambda arguments: None
 
     async def call(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -140,7 +141,12 @@ class Servers:
             "surveying": False,
         }
 
-    def score_factor(self, text: str, hypothesis: dict[str, Any], key: str, description: str = "") -> dict[str, Any]:
+    def score_factor(
+        self, text: str, hypothesis: dict[str, Any], key: str, description: str = "", refuter: str = ""
+    ) -> dict[str, Any]:
+        if refuter:  # every stated mechanism stands
+            self.stated.append((hypothesis["id"], hypothesis["mechanism"], refuter))
+            return {"id": hypothesis["id"], "stands": True, "why": "", "rank_ic": 0.01, "t": 3.0}
         self.hypotheses.setdefault(hypothesis["id"], hypothesis)
         refusal = self.refuse({"text": text, "hypothesis": hypothesis, "key": key})
         if refusal is not None:

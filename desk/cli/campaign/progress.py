@@ -37,6 +37,7 @@ EVENT_TEXTS = {
     "scored": "a batch was scored",
     "gate": "the gate has judged",
     "seeds": "your own formulas are being scored",
+    "mechanisms": "data-mined candidates were asked for a mechanism, and its refuter was tested on search days",
     "few_mechanisms": "fewer than three effective mechanisms in this round: the next one takes mechanisms not used yet",
     "no_news": "agents.news: no text of this workspace was known by the end of the search window",
     "no_passage": "context.documents: no passage could be told in this round",
