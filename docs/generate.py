@@ -638,6 +638,7 @@ RESULTS = {
     "members": "factors of accepted combinations, each with what its closed test says",
     "proven": "factors whose forecast is proven and does not pay for trading them alone",
     "untested": "scored factors that never went to the gate",
+    "reasons": "how many scored factors had a mechanism, were data-mined, or got a mechanism after scoring",
     "rejected": "factors that the gate refused, or tested in vain, each with its reasons",
     "report": "the report's file name",
     "researcher": "what proposed the factors: models, or the offline researcher",

@@ -85,10 +85,12 @@ def test_a_seed_that_is_known_already_is_a_parent_and_never_sent(lab: Maker) -> 
     campaign = lab(config=SMALL, own=own)
     plain = campaign.servers.score_factor
 
-    def score(text: str, hypothesis: dict[str, Any], key: str, description: str = "") -> dict[str, Any]:
+    def score(
+        text: str, hypothesis: dict[str, Any], key: str, description: str = "", refuter: str = ""
+    ) -> dict[str, Any]:
         known = [{"code": "known", "message": "nearly Alpha 1", "value": None}] if text == TARGET else []
         return {
-            **(answer := plain(text, hypothesis, key, description)),
+            **(answer := plain(text, hypothesis, key, description, refuter)),
             "weaknesses": [*answer.get("weaknesses", []), *known],
         }
 
@@ -116,7 +118,7 @@ def test_own_hypotheses_are_worked_on_before_the_agents_own(lab: Maker) -> None:
     ]
     assert [found[key].get("source") for key in sorted(found)] == ["own hypotheses"] * 3 + [None]
     asked = [json.loads(t.messages[1].content)["request"] for t in campaign.model.tasks if t.role == "idea"]
-    assert asked == [{"count": 1, "round": 2, "spent": 0.0}]
+    assert asked == [{"count": 1, "round": 2, "spent": 0.0, "survey_share": 0.2}]
 
 
 # Prompt pages.
