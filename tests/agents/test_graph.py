@@ -157,7 +157,7 @@ def test_a_round_without_ideas_costs_that_round_only(lab: Maker) -> None:
     campaign = lab()
 
     def say(task: Task) -> None:
-        if task.role == "idea" and json.loads(task.messages[1].content)["request"]["round"] == 1:
+        if task.role == "idea" and json.loads(task.messages[1].content)["request"].get("round") == 1:
             raise ReplyRefused("no JSON")
 
     campaign.model.say = say

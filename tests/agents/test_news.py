@@ -8,6 +8,7 @@ from typing import Any
 
 from alphaloom.agents.nodes.idea_agent import NEWS_ITEM_KEYS
 from alphaloom.agents.prompt import load_prompts
+from alphaloom.agents.schemas import Ideas
 from alphaloom.router import Task
 
 from .doubles import SMALL, Crash, Fuse, Lab
@@ -23,7 +24,8 @@ def text(number: int) -> dict[str, Any]:
 
 
 def ideas(campaign: Lab) -> list[tuple[Task, dict[str, Any]]]:
-    return [(task, json.loads(task.messages[1].content)) for task in campaign.model.tasks if task.role == "idea"]
+    tasks = [task for task in campaign.model.tasks if task.schema is Ideas]
+    return [(task, json.loads(task.messages[1].content)) for task in tasks]
 
 
 def test_nobody_asks_for_texts_unless_a_person_does(lab: Maker) -> None:

@@ -32,7 +32,8 @@ def test_an_unknown_prompt_names_the_known_ones() -> None:
     with pytest.raises(AgentError, match="ideas") as caught:
         load_prompt("ideas")
     assert caught.value.code == "prompt"
-    assert caught.value.allowed == ["documents", "eval", "factor", "idea", "news", "python", "report", "review"]
+    names = ["documents", "eval", "factor", "idea", "mechanism", "news", "python", "report", "review"]
+    assert caught.value.allowed == names
 
 
 def test_a_prompt_without_a_version_is_refused() -> None:

@@ -15,7 +15,7 @@ from .doubles import FIELDS, Lab
 
 pytestmark = pytest.mark.integration
 
-CONFIG = AgentsConfig(rounds=20, min_search_t=99, set_size=0)
+CONFIG = AgentsConfig(rounds=20, min_search_t=99, set_size=0, survey_share=0.85)
 HIDDEN = ("rank(delay(ts_rsquare(close, 24), 3))", "rank(ts_cov(amount * low, close, 34))", "ts_mad(rank(vwap), 30)")
 EVALUATIONS = 250
 
