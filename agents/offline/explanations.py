@@ -17,7 +17,7 @@ MIN_OVERLAP = 0.6
 """Share of common structure from which a formula counts as a measure of a mechanism."""
 DRAWS_PER_SKELETON = 4
 """Draws with which a skeleton is compared, over prices and measures of trading."""
-WINDOW = re.compile(r", \d+(?=[,)])")
+WINDOW_ARGUMENT = re.compile(r", \d+(?=[,)])")
 ONE_WINDOW = ", 20"
 """Windows in a formula's text, and the one that takes their place: a mechanism is no matter of so many days."""
 
@@ -74,7 +74,7 @@ def read_sign(expression: Expression) -> int:
 
 def equalise_windows(expression: Expression) -> str:
     """Return a formula's canonical text with one window everywhere, for a comparison of structure alone."""
-    return WINDOW.sub(ONE_WINDOW, expression.canonical_text)
+    return WINDOW_ARGUMENT.sub(ONE_WINDOW, expression.canonical_text)
 
 
 @cache
