@@ -210,7 +210,7 @@ class Evaluator:
         }
 
     def score(self, text: str, dialect: str = "alphaloom") -> dict[str, Any]:
-        """Return a factor's metrics and profile on search; nothing is recorded, and only look-ahead is refused."""
+        """Return a factor's `FactorSheet` on search as JSON; nothing is recorded, and only look-ahead is refused."""
         expression = self.read(text, dialect)
         self.factors.search_engine.screen(expression)
         values = self.values(expression)
@@ -225,5 +225,9 @@ class Evaluator:
             doubts.append({"code": "adds_little", "message": sentence})
         doubts += [{"code": "python" if expression.code else "units", "message": text} for text in expression.warnings]
         figures = {key: value for key, value in sheet.items() if key not in {"weaknesses", "merit", "fields"}}
-        beside = {"incremental": added.record() if added else None, "warnings": doubts}
+        beside = {
+            "daily": self.scorer.record_daily_rank_ic(values, self.windows.search),
+            "incremental": added.record() if added else None,
+            "warnings": doubts,
+        }
         return figures | {"id": expression.id, "text": expression.text, "explained": explain(expression)} | beside

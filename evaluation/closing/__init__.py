@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         BookCapacity as BookCapacity,
         CleanFigures as CleanFigures,
         CostRates as CostRates,
+        DailyRankIC as DailyRankIC,
         FactorEntry as FactorEntry,
         FactorProfile as FactorProfile,
         FactorSheet as FactorSheet,
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
     from .results import (
         BookCurve as BookCurve,
         Curves as Curves,
-        DailyRankIC as DailyRankIC,
         DailyRankICByWindow as DailyRankICByWindow,
         Results as Results,
         ReviewCase as ReviewCase,
@@ -84,11 +84,11 @@ else:
             ),
             "closing": "unseal",
             "factor_records": (
-                "BookCapacity CleanFigures CostRates FactorEntry FactorProfile FactorSheet FactorStress Figure "
-                "GateReason HandVerdict IncrementalIC NeutralisedIC Note RegimeIC SelectionMetrics StatedHypothesis "
-                "StressScenario StyleExposures WindowMetrics"
+                "BookCapacity CleanFigures CostRates DailyRankIC FactorEntry FactorProfile FactorSheet FactorStress "
+                "Figure GateReason HandVerdict IncrementalIC NeutralisedIC Note RegimeIC SelectionMetrics "
+                "StatedHypothesis StressScenario StyleExposures WindowMetrics"
             ),
-            "results": "BookCurve Curves DailyRankIC DailyRankICByWindow Results ReviewCase",
+            "results": "BookCurve Curves DailyRankICByWindow Results ReviewCase",
             "search_records": (
                 "AppliedSettings AttemptCounts BetClusters CandidateTest CrossValidationTest OperatorRow "
                 "OverfittingTest OwnParts SearchVariety SelectionPower StreamRule StreamRules SuperiorityTest "

@@ -307,6 +307,13 @@ class FactorEntry(ResultsPart):
     incremental: IncrementalIC | None = None
 
 
+class DailyRankIC(ResultsPart):
+    """RankIC of each day; None where undefined."""
+
+    dates: tuple[str, ...] = ()
+    rank_ic: tuple[Figure, ...] = ()
+
+
 class CostRates(ResultsPart):
     """Costs: basis points per side of a trade, and basis points per year for borrowing."""
 
@@ -324,11 +331,20 @@ class HandVerdict(ResultsPart):
 
 
 class FactorSheet(WindowMetrics, FactorProfile):
-    """A factor scored by hand on search days (`alphaloom factor score`); `costs` are those in its net figures."""
+    """A factor scored by hand on search days (`alphaloom factor score --json`).
+
+    Attributes
+    ----------
+    daily
+        RankIC of each search day; empty in sheets of earlier versions.
+    costs
+        Costs in its net figures.
+    """
 
     id: str
     text: str = ""
     explained: str = ""
+    daily: DailyRankIC = DailyRankIC()
     incremental: IncrementalIC | None = None
     costs: CostRates | None = None
     gate: HandVerdict | None = None

@@ -22,7 +22,7 @@ from .close_records import (
     SpendSummary,
     StressTable,
 )
-from .factor_records import CostRates, FactorEntry, Figure, Note, ResultsPart
+from .factor_records import CostRates, DailyRankIC, FactorEntry, Figure, Note, ResultsPart
 from .search_records import (
     AppliedSettings,
     AttemptCounts,
@@ -116,13 +116,6 @@ class Results(ResultsPart):
 
 
 # Curves, and cases for a person.
-
-
-class DailyRankIC(ResultsPart):
-    """RankIC of each day; None where undefined."""
-
-    dates: tuple[str, ...] = ()
-    rank_ic: tuple[Figure, ...] = ()
 
 
 class DailyRankICByWindow(ResultsPart):
