@@ -31,8 +31,10 @@ if TYPE_CHECKING:
     from .factor_records import (
         BookCapacity as BookCapacity,
         CleanFigures as CleanFigures,
+        ComparedSheet as ComparedSheet,
         CostRates as CostRates,
         DailyRankIC as DailyRankIC,
+        FactorComparison as FactorComparison,
         FactorEntry as FactorEntry,
         FactorProfile as FactorProfile,
         FactorSheet as FactorSheet,
@@ -84,9 +86,9 @@ else:
             ),
             "closing": "unseal",
             "factor_records": (
-                "BookCapacity CleanFigures CostRates DailyRankIC FactorEntry FactorProfile FactorSheet FactorStress "
-                "Figure GateReason HandVerdict IncrementalIC NeutralisedIC Note RegimeIC SelectionMetrics "
-                "StatedHypothesis StressScenario StyleExposures WindowMetrics"
+                "BookCapacity CleanFigures ComparedSheet CostRates DailyRankIC FactorComparison FactorEntry "
+                "FactorProfile FactorSheet FactorStress Figure GateReason HandVerdict IncrementalIC NeutralisedIC "
+                "Note RegimeIC SelectionMetrics StatedHypothesis StressScenario StyleExposures WindowMetrics"
             ),
             "results": "BookCurve Curves DailyRankICByWindow Results ReviewCase",
             "search_records": (

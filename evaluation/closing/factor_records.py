@@ -350,6 +350,43 @@ class FactorSheet(WindowMetrics, FactorProfile):
     gate: HandVerdict | None = None
 
 
+class ComparedSheet(FactorSheet):
+    """A sheet with what the factor adds `beside` the other one of a comparison, on search days."""
+
+    beside: IncrementalIC = IncrementalIC()
+
+
+class SharedPart(ResultsPart):
+    """The largest common subtree of two formulas.
+
+    Attributes
+    ----------
+    ratio
+        Twice its size over the sum of both sizes, in [0, 1].
+    part
+        The subtree as a formula; empty where there is none.
+    exact
+        False where its numbers differ slightly.
+    """
+
+    ratio: Figure = None
+    part: str = ""
+    exact: bool = True
+
+
+class FactorComparison(ResultsPart):
+    """Two factors on one panel's search days (`alphaloom factor compare --json`).
+
+    `rank_correlation` is the mean of the daily rank correlation of their values over every fifth day, in [-1, 1].
+    """
+
+    a: ComparedSheet
+    b: ComparedSheet
+    rank_correlation: Figure = None
+    shared: SharedPart = SharedPart()
+    costs: CostRates | None = None
+
+
 # Stress.
 
 

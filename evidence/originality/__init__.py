@@ -14,7 +14,7 @@ if TYPE_CHECKING:
         draw_formula as draw_formula,
         find_nearest as find_nearest,
     )
-    from .incremental import AddedValue as AddedValue
+    from .incremental import AddedValue as AddedValue, measure_beside as measure_beside
     from .published import (
         describe_twin as describe_twin,
         published_expressions as published_expressions,
@@ -28,7 +28,7 @@ else:
         __name__,
         {
             "catalogue": "Catalogue InvertedIndex MemoryIndex draw_formula find_nearest",
-            "incremental": "AddedValue",
+            "incremental": "AddedValue measure_beside",
             "published": "describe_twin published_expressions read_published values_of_published",
             "redundancy": "LibraryValues rank_correlation",
             "subtree_index": "KnownLibrary",
