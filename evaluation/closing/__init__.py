@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         Note as Note,
         RegimeIC as RegimeIC,
         SelectionMetrics as SelectionMetrics,
+        SharedPart as SharedPart,
         StatedHypothesis as StatedHypothesis,
         StressScenario as StressScenario,
         StyleExposures as StyleExposures,
@@ -88,7 +89,7 @@ else:
             "factor_records": (
                 "BookCapacity CleanFigures ComparedSheet CostRates DailyRankIC FactorComparison FactorEntry "
                 "FactorProfile FactorSheet FactorStress Figure GateReason HandVerdict IncrementalIC NeutralisedIC "
-                "Note RegimeIC SelectionMetrics StatedHypothesis StressScenario StyleExposures WindowMetrics"
+                "Note RegimeIC SelectionMetrics SharedPart StatedHypothesis StressScenario StyleExposures WindowMetrics"
             ),
             "results": "BookCurve Curves DailyRankICByWindow Results ReviewCase",
             "search_records": (

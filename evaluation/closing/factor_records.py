@@ -7,9 +7,12 @@ are in [-1, 1]; returns, shares and turnover are decimal; Sharpe ratios are annu
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import BaseModel, ConfigDict
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 Figure = float | None
 
@@ -313,6 +316,13 @@ class DailyRankIC(ResultsPart):
     dates: tuple[str, ...] = ()
     rank_ic: tuple[Figure, ...] = ()
 
+    def to_frame(self) -> DataFrame:
+        """Return a pandas DataFrame: a DatetimeIndex named `date`, one float column `rank_ic`, NaN undefined."""
+        import pandas as pd
+
+        values = pd.Series(self.rank_ic, dtype=float).to_numpy()
+        return pd.DataFrame({"rank_ic": values}, index=pd.DatetimeIndex(self.dates, name="date"))
+
 
 class CostRates(ResultsPart):
     """Costs: basis points per side of a trade, and basis points per year for borrowing."""
@@ -348,6 +358,10 @@ class FactorSheet(WindowMetrics, FactorProfile):
     incremental: IncrementalIC | None = None
     costs: CostRates | None = None
     gate: HandVerdict | None = None
+
+    def to_frame(self) -> DataFrame:
+        """Return the RankIC of each search day as a pandas DataFrame; see `DailyRankIC.to_frame`."""
+        return self.daily.to_frame()
 
 
 class ComparedSheet(FactorSheet):
