@@ -6,6 +6,7 @@ A part that a run did not reach, or that a run of an older version did not recor
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -308,3 +309,13 @@ def find_campaign(ledger: Ledger, name: str) -> Run:
         hint = "Name a campaign's run; alphaloom run starts one."
         raise UnknownRun(f"Run {row.id} {what}.", field="run", got=name, hint=hint)
     return row
+
+
+def read_sealed_exam(ledger: Ledger, run: str) -> SealedExam | None:
+    """Return a run's result on the sealed days, from its close or opened later; None where it has none."""
+    later = ledger.artefacts.read(run, "sealed.json")
+    if later:
+        return SealedExam.read(json.loads(later))
+    results = ledger.artefacts.read(run, "results.json")
+    record = json.loads(results).get("sealed") if results else None
+    return SealedExam.read(record) if record else None
