@@ -48,10 +48,12 @@ FACTOR_PAGE_MARK = '<meta name="generator" content="alphaloom factor">'
 MARK_CHARS = 2_000
 PAIR_FRAME = Frame(460, 180)
 MAX_TITLE_CHARS = 70
+MIN_EXPOSURE_REACH = 0.1
+"""Least reach of the axis of rank correlations."""
 MIN_CLEAR_T = 2.0
 """Absolute t below which a RankIC is described as no different from zero."""
 DATA_CODE = "data"
-PILL_STYLES = {"accepted": "accepted", "watchlist": "watched"}
+VERDICT_PILLS = {"accepted": "accepted", "watchlist": "watched"}
 UNTESTED_SENTENCE = (
     "These are search (in-sample) days. The factor has not been tested on later days: --gate does so, and spends a "
     "trial."
@@ -96,6 +98,7 @@ class FactorPage:
     exposures: str
     facts: Facts
     costs: str
+    deflated: str
     stress: StressSection | None
     warnings: Sequence[str]
     data_notes: Sequence[str]
@@ -108,6 +111,7 @@ def build_factor_page(record: Record) -> FactorPage:
     sheet = FactorSheet.read(record)
     warnings, data_notes = list_warnings(sheet)
     series = [("search", sheet)]
+    card = _build_sheet_card(record, sheet)
     return FactorPage(
         title=_write_title(sheet),
         id=sheet.id,
@@ -115,16 +119,17 @@ def build_factor_page(record: Record) -> FactorPage:
         synthetic=bool(record["data"]["synthetic"]),
         strength=describe_strength(sheet),
         standing=_describe_standing(sheet.gate),
-        pill=PILL_STYLES.get(sheet.gate.verdict, "rejected") if sheet.gate else "",
+        pill=VERDICT_PILLS.get(sheet.gate.verdict, "rejected") if sheet.gate else "",
         verdict=sheet.gate.verdict if sheet.gate else "",
         tested=sheet.gate is not None and sheet.gate.selection is not None,
         summary=_list_summary(sheet),
-        card=_build_sheet_card(record, sheet),
+        card=card,
         decay=draw_decay(series),
         regimes=draw_regimes(series),
         exposures=draw_exposures(series),
         facts=[*profile_rows(sheet), ("beside the library, on search", describe_added_value(sheet.incremental))],
         costs=describe_costs(sheet.costs),
+        deflated=card.deflated if any(row[0].startswith("deflated") for row in card.measures) else "",
         stress=_build_stress(record.get("stress")),
         warnings=warnings,
         data_notes=data_notes,
@@ -156,7 +161,7 @@ def _describe_standing(gate: HandVerdict | None) -> str:
     tested = gate.selection
     p_values = f"p = {p_value_text(tested.p_value)} (threshold {p_value_text(tested.level)}, trial {gate.trial})"
     rank_ic = number(tested.rank_ic, 4, sign=True)
-    return f"On the selection days, which were not seen before this test: RankIC {rank_ic}, {p_values}."
+    return f"On selection (test) days: RankIC {rank_ic}, {p_values}."
 
 
 def _list_summary(sheet: FactorSheet) -> Facts:
@@ -207,8 +212,8 @@ def draw_exposures(series: Sequence[tuple[str, FactorSheet]]) -> str:
         (kind, [getattr(sheet.exposures, name) if sheet.exposures else None for name in EXPOSURE_WORDS])
         for kind, sheet in series
     ]
-    labels = list(EXPOSURE_WORDS.values())
-    return bar_chart(Bars("Rank correlation with styles", labels, rows, lambda value: number(value, 2), PAIR_FRAME))
+    names, title = list(EXPOSURE_WORDS.values()), "Rank correlation with styles"
+    return bar_chart(Bars(title, names, rows, lambda value: number(value, 2), PAIR_FRAME, MIN_EXPOSURE_REACH))
 
 
 def list_warnings(sheet: FactorSheet) -> tuple[list[str], list[str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,13 @@ import pytest
 
 from alphaloom.desk.cli import evaluator as research
 from alphaloom.desk.cli.main import run_command
-from alphaloom.desk.report.factor_page import FACTOR_PAGE_MARK, build_factor_page, describe_strength, render_page
+from alphaloom.desk.report.factor_page import (
+    FACTOR_PAGE_MARK,
+    build_factor_page,
+    describe_strength,
+    draw_exposures,
+    render_page,
+)
 from alphaloom.evaluation.closing import FactorSheet
 
 from . import example
@@ -67,6 +74,17 @@ def test_with_a_trial_the_selection_days_stand_beside_search() -> None:
     assert "RankIC +0.0200, p = 0.003 (threshold 0.0005, trial 3)." in page
     assert "the stream rule decides" in page
     assert "has not been tested" not in page
+
+
+def test_small_correlations_look_small() -> None:
+    small = {"size": -0.004, "beta": 0.002, "momentum": 0.0, "volatility": 0.0, "price": 0.0}
+    heights = re.findall(r'class="bar search"[^>]*height="([\d.]+)"', draw_exposures([("search", sheet(small))]))
+    assert heights
+    assert max(map(float, heights)) < 5
+
+
+def sheet(exposures: JSON) -> FactorSheet:
+    return FactorSheet.read({"id": "f1", "exposures": exposures})
 
 
 def test_a_refusal_before_the_test_says_that_no_trial_was_spent() -> None:
