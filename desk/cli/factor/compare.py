@@ -11,7 +11,7 @@ import typer
 from ...report.comparison import build_comparison_page, describe_pair, list_sheet_rows, list_together
 from ...report.factor_page import list_warnings, refuse_foreign_file, render_page, write_factor_page
 from ..console import print_object, print_plain, stdout_console
-from ..formula_source import read_formula_source
+from ..formula_source import read_formula_source, summarise_formula
 from ..options import (
     AsJson,
     AsOf,
@@ -82,7 +82,7 @@ def _print_comparison(record: Mapping[str, Any]) -> None:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     table.add_column("")
     for letter, sheet in (("A", pair.a), ("B", pair.b)):
-        table.add_column(Text(f"{letter}: {sheet.text}"), overflow="fold", ratio=1)
+        table.add_column(Text(f"{letter}: {summarise_formula(sheet.text)}"), overflow="fold", ratio=1)
     for label, *texts in list_sheet_rows(pair):
         table.add_row(Text(label, style="dim"), *map(Text, texts))
     console.print(table)
