@@ -51,7 +51,7 @@ MAX_TITLE_CHARS = 70
 MIN_EXPOSURE_REACH = 0.1
 """Least reach of the axis of rank correlations."""
 MIN_CLEAR_T = 2.0
-"""Absolute t below which a RankIC is described as no different from zero."""
+"""Absolute t below which a RankIC is described as not distinguishable from zero."""
 DATA_CODE = "data"
 VERDICT_PILLS = {"accepted": "accepted", "watchlist": "watched"}
 UNTESTED_SENTENCE = (
@@ -146,7 +146,7 @@ def describe_strength(sheet: FactorSheet) -> str:
     if sheet.rank_ic is None or sheet.t is None:
         return "On search days it has no RankIC: too few symbols have a value."
     figures = f"RankIC {number(sheet.rank_ic, 4, sign=True)} on search days (t {number(sheet.t, 1, sign=True)})"
-    clear = "" if abs(sheet.t) >= MIN_CLEAR_T else ", no different from zero"
+    clear = "" if abs(sheet.t) >= MIN_CLEAR_T else ", not distinguishable from zero"
     side = " held with the opposite sign" if sheet.rank_ic < 0 else ""
     net = f"Sharpe ratio{side} after costs {number(sheet.net_sharpe, 2, sign=True)}"
     return f"{figures}{clear}; {net}."

@@ -107,7 +107,7 @@ def test_with_stress_every_scenario_has_its_verdict() -> None:
     [
         (0.03, 5.0, "(t +5.0); Sharpe ratio after"),
         (-0.03, -5.0, "Sharpe ratio held with the opposite sign after costs"),
-        (0.001, 1.9, "(t +1.9), no different from zero"),
+        (0.001, 1.9, "(t +1.9), not distinguishable from zero"),
         (None, None, "it has no RankIC"),
     ],
 )
