@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
@@ -128,6 +128,8 @@ class SearchContext:
         Largest number of new hypotheses of the whole campaign.
     documents
         The person's documents, if any.
+    known_effects
+        Published effects that live on search days: mechanism, name, formula, direction, t and counts.
     """
 
     asker: Asker
@@ -144,6 +146,7 @@ class SearchContext:
     steer: Steer = field(default_factory=Steer)
     own: Own = field(default_factory=Own)
     documents: Documents | None = None
+    known_effects: Sequence[Json] = ()
 
     @cached_property
     def guest(self) -> OwnAgent:

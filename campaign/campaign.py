@@ -43,7 +43,9 @@ from ..evaluation import (
     refuse_other_stream,
     write_closing,
 )
+from ..evaluation.baseline import close_baseline, describe_baseline, list_known_effects, record_baseline
 from ..evaluation.checks import record_first_power
+from ..evaluation.closing import find_planted_truth
 from ..evidence import RECORDED_CONTEXT, EvidenceSettings, complete_settings
 from ..evidence.values import LazySandbox, SandboxSettings
 from ..factors import MarketSettings, warm_up
@@ -305,12 +307,13 @@ class Campaign:
         _, doubts = select_documents(own.documents, evaluator.windows.search.last_day)
         for message in [*record_first_power(evaluator), *unheard, *doubts]:
             reporter.show(Progress("searching", message=message))
+        known_effects = self._score_published(evaluator, reporter)
         self._report_silent_models(reporter)
         router = Router(
             self.settings.models, evaluator.ledger, providers={"offline": make_researcher}, clock=self.clock
         )
         with evaluator.ledger.explained(evaluator.run), silence_interruption():
-            state = asyncio.run(self._research(evaluator, own, router, reporter))
+            state = asyncio.run(self._research(evaluator, own, router, reporter, known_effects))
         if state["waiting"] or not state["finished"]:
             raise reporter.pause_run()
         reporter.say("closing", "combination, book, risk gate, report")
@@ -326,6 +329,17 @@ class Campaign:
         record |= {"ended": state["ended"] or None, "spend": spend, "report": "report.html"}
         return record | self._close(evaluator, builder, [entry["id"] for entry in record["accepted"]])
 
+    def _score_published(self, evaluator: Evaluator, reporter: ProgressReporter) -> list[dict[str, Any]]:
+        """Score the published formulas on search days, once in a run; return the known effects that agents are told."""
+        phase = "scoring published formulas"
+        baseline = record_baseline(
+            evaluator, lambda done, of: reporter.show(Progress(phase, message=f"{done} of {of}"))
+        )
+        if baseline is None:
+            return []
+        reporter.show(Progress("searching", message=describe_baseline(baseline)))
+        return list_known_effects(baseline.formulas)
+
     def _report_silent_models(self, reporter: ProgressReporter) -> None:
         """Report models that cannot be called now: their agents would seem to work without any result."""
         hindered = asyncio.run(
@@ -336,7 +350,14 @@ class Campaign:
             reporter.show(Progress("looking for the models", message=message))
             reporter.event(message, {})
 
-    async def _research(self, evaluator: Evaluator, own: Own, router: Router, reporter: ProgressReporter) -> State:
+    async def _research(
+        self,
+        evaluator: Evaluator,
+        own: Own,
+        router: Router,
+        reporter: ProgressReporter,
+        known_effects: Sequence[dict[str, Any]],
+    ) -> State:
         """Run the agents' graph over sessions on our own servers; return the state in which it ended or was paused."""
         from ..mcp_servers import open_own_sessions  # the protocol's library is slow to import
 
@@ -352,6 +373,7 @@ class Campaign:
                     settings.seed, settings.agents, settings.evidence.horizon_days,
                     reporter.event, reporter.is_halted, reporter.find_end_reason,
                     settings.budget.hypotheses, steer=settings.steer, own=own, documents=documents,
+                    known_effects=known_effects,
                 )  # fmt: skip  # a table
                 return await run_graph(search, ledger.checkpoints(run), run, resume=True)
         finally:
@@ -385,11 +407,23 @@ class Campaign:
         combination = write_closing(closing, evaluator, folder)
         return {
             "combination": combination.record() if combination else None,
+            "baseline": close_baseline(evaluator, closing.score, open_sealed=closing.sealed is not None),
             "sealed": closing.sealed,
             "book": closing.book.record() if closing.book else None,
             "stress": closing.stress,
+            **self._reveal_truth(evaluator, builder, accepted),
             "signals": summary(decision, alarms, evaluator.panel.dates[-1]),
         }
+
+    def _reveal_truth(
+        self, evaluator: Evaluator, builder: ResultsBuilder, accepted: Sequence[str]
+    ) -> dict[str, list[dict[str, Any]]]:
+        """Return what is true of accepted factors and members on a synthetic market; empty on prices of a file."""
+        market = self.settings.market.reveal(self.settings.seed)
+        if market is None:
+            return {}
+        names = [*accepted, *sorted(builder.accepted_homes)]
+        return {"truth": [line.record() for line in find_planted_truth(evaluator, market, names)]}
 
     def _finish(self, ledger: Ledger, run: str, record: dict[str, Any]) -> CampaignResult:
         folder = ledger.runs.folder(run)

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..evaluation import Reviews
 from ..evidence import SET_PREFIX
+from ..evidence.gate import UNTRADABLE, Word
 from ..ledger import Attempt, Evaluation, Ledger, ModelCall
 
 __all__ = ["Best", "Counts", "Funnel", "ModelSpend"]
@@ -55,6 +56,7 @@ class Counts:
     watched: int = 0
     rejected: int = 0
     awaiting: int = 0
+    proven: int = 0
 
 
 @dataclass
@@ -84,13 +86,14 @@ class Funnel:
         self._take("evaluations", self.ledger.evaluations.since, self._add_evaluation)
         self._take("calls", self.ledger.calls.since, self._add_call)
         words = [self.reviews.word(row) for row in self.ledger.verdicts.of(self.reviews.run)]
-        outcomes = {
+        outcomes: dict[str, Word] = {
             "accepted": "accepted",
+            "proven": UNTRADABLE,
             "watched": "watchlist",
             "rejected": "rejected",
             "awaiting": "awaiting approval",
         }
-        verdicts = {name: words.count(word) for name, word in outcomes.items()}  # type: ignore[arg-type]
+        verdicts = {name: words.count(word) for name, word in outcomes.items()}
         self.counts = Counts(
             len(self._hypotheses), self._proposed, self._readable, self._scored, len(words), **verdicts
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, cast
 
@@ -26,6 +26,8 @@ DECISIONS: Mapping[ReviewChoice, str] = {"approve": "approved", "reject": "rejec
 
 CASE_EVENT, CASE_FILE_EVENT, REVIEW_EVENT, AGENT_REVIEW_EVENT = "case", "case-file", "review", "agents.review"
 """Kinds of events: a case, the file on it for a person, a decision, and the decision as the agents read it."""
+CASE_MEMBERS_EVENT = "case-members"
+"""Kind of the event with the library rows of the members of a case that is a combination."""
 
 HYPOTHESIS_EVENT, SHOWN_REVIEWS_EVENT, ROUND_PATTERN = "agents.hypothesis", "agents.reviews", re.compile(r"^r(\d+)/")
 """Kinds of events: a proposed hypothesis, and the reviews in the prompts of a round; and the keys of rounds."""
@@ -93,9 +95,17 @@ class Reviews:
         decision = self.decision(row.factor_id)
         return [*reasons, (decision.reason if decision else NO_DECISION).record()]
 
-    def wait(self, row: LibraryRow) -> None:
-        """Record that a factor passed the gate and waits; it enters the library when a person approves it."""
+    def wait(self, row: LibraryRow, members: Sequence[LibraryRow] = ()) -> None:
+        """Record that a factor passed the gate and waits; it and its members enter the library when approved."""
         self.ledger.events.record(self.run, CASE_EVENT, row.factor_id, asdict(row))
+        if members:
+            bodies = [asdict(member) for member in members]
+            self.ledger.events.record(self.run, CASE_MEMBERS_EVENT, row.factor_id, bodies)
+
+    def _read_members(self, factor_id: str) -> list[LibraryRow]:
+        """Return the library rows of the members of a case that is a combination."""
+        event = self.ledger.events.get(self.run, CASE_MEMBERS_EVENT, factor_id)
+        return [LibraryRow(**body) for body in event.body] if event else []
 
     def keep_file(self, factor_id: str, case: Mapping[str, Any]) -> None:
         """Store the file on a case for the person who decides; the first one stands."""
@@ -134,7 +144,7 @@ class Reviews:
     def undecided(self) -> list[LibraryRow]:
         """Return the library rows that the waiting factors would have."""
         cases = self.cases() if self.required else {}
-        return [cases[name] for name in self.waiting()]
+        return [row for name in self.waiting() for row in (cases[name], *self._read_members(name))]
 
     def decision(self, factor_id: str) -> PersonDecision | None:
         """Return the decision on a factor, or None."""
@@ -186,7 +196,8 @@ class Reviews:
                 self.run, AGENT_REVIEW_EVENT, row.factor_id, self._record_for_agents(row, decision)
             )
             if decision.decision == "approve":
-                self.ledger.library.add(row)
+                for accepted in (row, *self._read_members(row.factor_id)):
+                    self.ledger.library.add(accepted)
 
     def _record_for_agents(self, row: LibraryRow, decision: PersonDecision) -> dict[str, Any]:
         """Return the record for agents: search facts and the person's comment, without name and time."""

@@ -60,6 +60,8 @@ class RunLibrary:
         """Return the library as this run sees it: its state at the start, and the run's accepted and waiting ones."""
         rows, at_start = self.ledger.library.rows(), self._ids_at_start
         accepted = {row.factor_id for row in self.ledger.verdicts.of(self.run) if self.reviews.word(row) == "accepted"}
+        for event in self.ledger.events.of(self.run, "set"):
+            accepted |= {*event.body} if event.key in accepted else set()
         visible = {row.factor_id: row for row in rows if at_start is None or row.factor_id in at_start | accepted}
         visible |= {row.factor_id: row for row in self.reviews.undecided() if row.factor_id not in visible}
         return [visible[name] for name in sorted(visible)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,9 +23,13 @@ from ..evidence.gate import (
 from ..factors import Expression, ParseError
 from ..factors.similarity import KnownFormula
 from ..ledger import Evaluation, LibraryRow
+from ..library import MEMBER
 from .budget import BudgetMeter
 from .score_log import RunLog
 from .search_scoring import SearchScoring
+
+if TYPE_CHECKING:
+    from ..portfolio import CombinationPart, JudgedRun
 
 MIN_SET_MEMBERS, MAX_SET_MEMBERS = 2, 10
 MIN_WEIGHT = 0.01
@@ -91,7 +95,7 @@ class Submissions:
             raise make_trials_spent_error()
         row = scores.get(expression.id) or self.scoring.record(expression, f"{SET_PREFIX}{expression.id}")
         self.log.ledger.events.record(self.log.run, WEIGHING_EVENT, expression.id, weighing.record())
-        return self._judge(self._make_set_case(expression, members, row), [])
+        return self._judge(replace(self._make_set_case(expression, members, row), weighing=weighing), [])
 
     def _write_combination(self, members: tuple[Case, ...]) -> tuple[tuple[Case, ...], Weighing, Expression]:
         """Return the members that are held, their weights and the formula; one too large loses its faintest members."""
@@ -107,19 +111,10 @@ class Submissions:
                 members = tuple(member for member in members if member.expression.id != by_weight[0])
 
     def _weigh(self, members: Sequence[Case]) -> Weighing:
-        """Return weights and trading rate that the combiner of the settings learns from search days alone."""
-        from ..portfolio import CombinationPart, Combining
+        from ..portfolio import CombinationPart
 
         parts = [CombinationPart(member.expression.id, member.sign, member.values) for member in members]
-        combination = Combining(self.gate, parts, last_window="search").combine_as_set()
-        learnt = np.maximum(combination.weights[self.gate.windows.search.stop - 1], 0.0)
-        shares = np.round(learnt / learnt.sum(), 3) if learnt.sum() > 0 else learnt
-        kept = [place for place, share in enumerate(shares) if share >= MIN_WEIGHT]
-        if len(kept) < MIN_SET_MEMBERS:  # one factor alone is no combination
-            equal = {part.factor_id: 1 / len(parts) for part in parts}
-            return Weighing(equal, combination.rate, chosen="the learnt weights leave fewer than two members")
-        weights = {parts[place].factor_id: float(shares[place]) for place in kept}
-        return Weighing(weights, combination.rate, combination.kind, combination.chosen)
+        return weigh_on_search(self.gate, parts)
 
     def _make_set_case(self, expression: Expression, members: tuple[Case, ...], row: Evaluation) -> Case:
         statement = f"{len(members)} factors, weighed on search, forecast together"
@@ -170,8 +165,36 @@ class Submissions:
 
     def _keep_accepted(self, case: Case) -> None:
         log, library = self.log, self.scoring.library
-        expression, row = case.expression, log.scores.get(case.expression.id)
-        sheet = dict(row.sheet) if row else {"fields": sorted(expression.fields)}
+        expression, score = case.expression, log.scores.get(case.expression.id)
+        sheet = dict(score.sheet) if score else {"fields": sorted(expression.fields)}
         entry = LibraryRow(expression.id, expression.text, expression.shown, case.claim.id, log.run, sheet)
-        (library.reviews.wait if library.reviews.required else log.ledger.library.add)(entry)
+        rows = [entry, *(self._make_member_row(case, part) for part in case.members)]
+        if library.reviews.required:
+            library.reviews.wait(entry, rows[1:])
+        else:
+            for row in rows:
+                log.ledger.library.add(row)
         library.refresh()
+
+    def _make_member_row(self, case: Case, part: Case) -> LibraryRow:
+        """Return the library row of a member of an accepted combination: it claims nothing alone."""
+        expression, sheet = part.expression, self.log.scores[part.expression.id].sheet
+        terms = {"combination": case.expression.id}
+        return LibraryRow(
+            expression.id, expression.text, expression.shown, part.claim.id, self.log.run, dict(sheet), MEMBER, terms
+        )
+
+
+def weigh_on_search(judged: JudgedRun, parts: Sequence[CombinationPart]) -> Weighing:
+    """Return weights and trading rate that the combiner of the settings learns from search days alone."""
+    from ..portfolio import Combining
+
+    combination = Combining(judged, parts, last_window="search").combine_as_set()
+    learnt = np.maximum(combination.weights[judged.windows.search.stop - 1], 0.0)
+    shares = np.round(learnt / learnt.sum(), 3) if learnt.sum() > 0 else learnt
+    kept = [place for place, share in enumerate(shares) if share >= MIN_WEIGHT]
+    if len(kept) < min(MIN_SET_MEMBERS, len(parts)):  # one factor alone is no combination
+        equal = {part.factor_id: 1 / len(parts) for part in parts}
+        return Weighing(equal, combination.rate, chosen="the learnt weights leave fewer than two members")
+    weights = {parts[place].factor_id: float(shares[place]) for place in kept}
+    return Weighing(weights, combination.rate, combination.kind, combination.chosen)

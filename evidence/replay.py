@@ -22,9 +22,10 @@ from .archive import RunArchive
 from .gate.acceptance_gate import MIN_RANKED_DAY_SHARE
 from .gate.formula_steps import check_alignment, check_formula
 from .gate.trial_evidence import TrialEvidence, build_verdict, daily_sharpes, decide_trial, remove_fault
-from .gate.verdict import Reason, Verdict
+from .gate.verdict import COSTS_STEP, Reason, Verdict
 from .multiple_testing.families import Tie, list_parts, select_family_heads
 from .newey_west import newey_west_t
+from .originality.incremental import MIN_ADDED_T
 from .scoring.long_short import annual_sharpe
 from .scoring.metrics import round_significant
 from .settings import EvidenceSettings
@@ -33,7 +34,7 @@ REQUIRED_STEPS = ("parse", "causal", "complexity", "support", "originality", "re
 TOO_OLD_MESSAGE = "its look was taken before daily series were kept: p-value and verdict cannot be computed again"
 """Message for a trial without daily series."""
 
-ADDED_KEYS = ("power", "p_labels")
+ADDED_KEYS = ("power", "p_labels", "proven", "costs")
 """Keys of an outcome that older records lack; their absence is no difference."""
 
 RELATIVE_TOLERANCE = 1e-9
@@ -122,14 +123,14 @@ def _recompute_reasons(archive: RunArchive, row: VerdictRow) -> tuple[list[Reaso
     recorded = [
         Reason(record["step"], record["passed"], record["message"], record["numbers"]) for record in row.reasons
     ]
-    before = [remove_fault(reason) for reason in recorded if reason.step != "statistics"]
+    before = [remove_fault(reason) for reason in recorded if reason.step not in ("statistics", COSTS_STEP)]
     recomputed = [computed.get(reason.step) or _decide_again(archive, row, reason, rules) for reason in before]
     missing = [
         Reason(step, False, "the ledger holds no such step")
         for step in REQUIRED_STEPS
         if step not in {reason.step for reason in recorded}
     ]
-    ruled = {*computed, "support", "originality", "published", "redundancy", "fresh"}
+    ruled = {*computed, "support", "originality", "published", "redundancy", "fresh", "incremental"}
     return [*recomputed, *missing], tuple(reason.step for reason in before if reason.step not in ruled)
 
 
@@ -153,6 +154,7 @@ def _list_limits(rules: EvidenceSettings | None) -> Mapping[str, tuple[str, str,
     """Return for each step the names of its ratio and its bound, and the bound in the settings."""
     return {
         "support": ("days", "least", MIN_RANKED_DAY_SHARE),
+        "incremental": ("t", "least", MIN_ADDED_T),
         "originality": ("ratio", "most", rules.max_similarity if rules else None),
         **dict.fromkeys(
             ("published", "redundancy"), ("rank_correlation", "most", rules.max_redundancy if rules else None)

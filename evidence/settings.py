@@ -134,7 +134,7 @@ class EvidenceSettings(BaseModel):
         le=1,
         description="share of the way to the combination traded each day; 0 takes the best after costs on search",
     )
-    published: bool = Field(default=True, description="compare with the published factors that ship")
+    published: bool = Field(default=True, description="score the published formulas first, and compare with them")
     open_sealed: bool = Field(
         default=False, description="open the sealed window at the close, once, for the combination"
     )

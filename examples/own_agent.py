@@ -74,7 +74,8 @@ def main() -> None:
     )
     record = campaign.run().record
 
-    own = [entry for word in ("accepted", "watchlist", "rejected", "untested") for entry in record[word]]
+    lists = ("accepted", "proven", "watchlist", "rejected", "members", "untested")
+    own = [entry for name in lists for entry in record[name]]
     own = [entry for entry in own if entry["hypothesis"].get("source") == "own agent"]
     for entry in own:
         t = entry["metrics"]["search"]["t"]

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .condition import Condition as Condition, list_conditions as list_conditions
     from .entries import (
         ADDED_BY_HAND as ADDED_BY_HAND,
+        MEMBER as MEMBER,
         PROMOTED as PROMOTED,
         WATCHLIST as WATCHLIST,
         Entry as Entry,
@@ -35,8 +36,8 @@ else:
         {
             "condition": "Condition list_conditions",
             "entries": (
-                "ADDED_BY_HAND Entry PROMOTED WATCHLIST ambiguous_error find_entry list_comparable list_decaying "
-                "list_entries read_retired write_in_own_language choose_own_text"
+                "ADDED_BY_HAND Entry MEMBER PROMOTED WATCHLIST ambiguous_error find_entry list_comparable "
+                "list_decaying list_entries read_retired write_in_own_language choose_own_text"
             ),
             "exchange": "export_library import_library read_library_file",
             "observations": "FactorReading",

@@ -23,12 +23,19 @@ from .decay import SelectionRecord
 MAX_MATCHES_SHOWN = 5
 
 ACCEPTED, PROMOTED, ADDED_BY_HAND, IMPORTED, WATCHLIST = "accepted", "promoted", "by_hand", "imported", "watchlist"
+MEMBER = "member"
 PROOF: Mapping[str, str] = {
     ACCEPTED: "proven on selection",
+    MEMBER: "part of an accepted combination",
     PROMOTED: "proven on new days",
     ADDED_BY_HAND: "by hand, unproven",
     IMPORTED: "judged elsewhere, not proven here",
     WATCHLIST: "promising, unproven",
+}
+UNJUDGED_REASONS: Mapping[str, str] = {
+    ACCEPTED: "its verdict is not in this record",
+    PROMOTED: "its verdict is not in this record",
+    MEMBER: "it had no trial of its own: its combination was tested",
 }
 UNJUDGED_PROOF = "from elsewhere, judged nowhere"
 MIN_PANEL_NAME_SHARE = 0.5
@@ -244,10 +251,7 @@ class _Reader:
             return self._read_judged(archive, row.factor_id, known, history)
         judged = row.terms.get("judged")
         terms = JudgementTerms(**{**judged, "names": tuple(judged["names"])}) if judged else None
-        unjudged_text = (
-            "its verdict is not in this record" if row.origin in (ACCEPTED, PROMOTED) else "it was never judged"
-        )
-        lacking = "" if terms else unjudged_text
+        lacking = "" if terms else UNJUDGED_REASONS.get(row.origin, "it was never judged")
         return Entry(
             row.factor_id,
             **known,

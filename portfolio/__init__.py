@@ -13,6 +13,8 @@ if TYPE_CHECKING:
         Combination as Combination,
         CombinationPart as CombinationPart,
         Combining as Combining,
+        JudgedRun as JudgedRun,
+        hold_fixed as hold_fixed,
         write_combination as write_combination,
     )
     from .sealed_exam import (
@@ -26,7 +28,7 @@ else:
         {
             "backtest": "Book run_backtest",
             "blend": "blend_values",
-            "combination": "Combination CombinationPart Combining write_combination",
+            "combination": "Combination CombinationPart Combining JudgedRun hold_fixed write_combination",
             "sealed_exam": "find_own_opening list_earlier_openings run_sealed_exam",
         },
     )

@@ -223,6 +223,33 @@ def combine_ranks(parts: Sequence[CombinationPart]) -> NDArray[np.float32]:
     return np.where(count > 0, total / np.maximum(count, 1), np.nan).astype(np.float32)
 
 
+def hold_fixed(parts: Sequence[CombinationPart], weights: Sequence[float], rate: float) -> Frame:
+    """Return the combination of parts with the same weights on all days, slowed to a trading rate.
+
+    Parameters
+    ----------
+    parts
+        At least one part; values `[T, N]`, NaN missing.
+    weights
+        Weight of each part, above 0.
+    rate
+        Share of the way to the weighted ranks that is traded each day, in (0, 1].
+
+    Returns
+    -------
+    NDArray[np.float32]
+        `[T, N]` in [-0.5, 0.5]; NaN where no part has a value. A part without a value there is left out of the mean.
+    """
+    total, share = (np.zeros(parts[0].values.shape) for _ in range(2))
+    for part, weight in zip(parts, weights, strict=True):
+        ranks = part.sign * (rank_rows(part.values) - 0.5)
+        is_present = ~np.isnan(ranks)
+        total += np.where(is_present, weight * ranks, 0.0)
+        share += weight * is_present
+    mean = np.where(share > 0, total / np.where(share > 0, share, 1.0), np.nan)
+    return slow_score(mean.astype(np.float32), rate)
+
+
 def write_combination(score: NDArray[np.float32], panel: Panel, path: Path) -> int:
     """Write a score `[T, N]` atomically as a Parquet file (date, symbol, score), and return its rows."""
     import pandas as pd

@@ -232,6 +232,7 @@ def build_prompt_context(
     return {
         "market": {"horizon_days": search.horizon_days, "fields": memory.described_fields},
         "language": describe_language(search.journal, memory),
+        **({"known_effects": list(search.known_effects)} if search.known_effects else {}),
         **({"steer": steer} if steer else {}),
         **({"untrusted_news": _describe_news(memory)} if memory.news else {}),
         **({"untrusted_documents": memory.documents} if memory.documents else {}),

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
         FactorEntry,
         Figure,
         GateReason,
+        MemberTest,
+        PlantedTruth,
         SealedFactor,
         SelectionMetrics,
         WindowMetrics,
@@ -64,7 +66,7 @@ class Card:
     facts: Sequence[tuple[str, str]]
     text: str
     explained: str
-    members: Sequence[tuple[str, str]]
+    members: Sequence[tuple[str, str, str]]
     measures: Sequence[Sequence[str]]
     sealed: str
     cumulative: str
@@ -83,6 +85,7 @@ def build_card(
     boundary: str | None,
     texts: Mapping[str, str],
     sealed: SealedFactor | None = None,
+    truth: PlantedTruth | None = None,
 ) -> Card:
     """Return the card of an entry.
 
@@ -94,18 +97,24 @@ def build_card(
         Formulas of possible members by id.
     sealed
         The entry's figures on the sealed days, where they were opened.
+    truth
+        What is true of it on a synthetic market.
     """
     from ...evaluation.closing import SelectionMetrics, StatedHypothesis
 
     search, selection = entry.metrics.search, entry.metrics.selection or SelectionMetrics()
     hypothesis = entry.hypothesis or StatedHypothesis()
-    members = [(name, texts.get(name, "")) for name in entry.members or ()]
+    tests = {test.id: test for test in selection.members}
+    members = [
+        (name, texts.get(name, ""), _describe_member(tests[name]) if name in tests else "")
+        for name in entry.members or ()
+    ]
     return Card(
         id=entry.id,
         kind=f"combination of {len(members)}" if members else "factor",
         statement=hypothesis.statement or ("A combination of factors" if members else "No hypothesis stated"),
         mechanism="" if members else hypothesis.mechanism.replace("_", " "),
-        facts=_list_facts(entry),
+        facts=[*_list_facts(entry), *_list_truth(truth)],
         text="" if members else entry.text,
         explained="" if members else entry.explained,
         members=members,
@@ -120,6 +129,13 @@ def build_card(
         warnings=_list_warnings(search, selection),
         deflated=DEFLATED_MEANS if selection.deflated_sharpe else "",
     )
+
+
+def _describe_member(test: MemberTest) -> str:
+    """Return what the trial of a combination says of one member: whether it is proven alone, and what it is worth."""
+    word = "proven alone" if test.accepted else "proven alone, but not tradable" if test.proven else "not proven alone"
+    loss = number(test.rank_ic_lost_without.selection, 4, sign=True)
+    return f"{word} (p {p_value_text(test.weakest_p_value)}); RankIC lost without it {loss}"
 
 
 def find_deciding_step(entry: FactorEntry) -> GateStep | None:
@@ -144,6 +160,18 @@ def _list_facts(entry: FactorEntry) -> list[tuple[str, str]]:
         if hypothesis.refuted_by:
             facts.append(("would be refuted by", any_value(hypothesis.refuted_by)))
     return facts
+
+
+def _list_truth(truth: PlantedTruth | None) -> list[tuple[str, str]]:
+    """Return how a factor agrees with what was planted; empty on prices of a file."""
+    if truth is None:
+        return []
+    windows = (("selection", truth.true_on_selection), ("sealed", truth.true_on_sealed))
+    figures = ", ".join(f"{number(value, 2, sign=True)} on {name}" for name, value in windows)
+    plant = f"; nearest plant ({number(truth.nearest_correlation, 2, sign=True)}): {truth.nearest}" * bool(
+        truth.nearest
+    )
+    return [("correlation with the true expected return of this synthetic market", f"{figures}{plant}")]
 
 
 def is_borne_out(sealed: SealedFactor) -> bool:

@@ -130,7 +130,7 @@ def _list_lines(page: CasePage) -> list[tuple[str, str]]:
     near = [f"{name} ({where}), {ratio} shared: {shared}" for name, where, ratio, shared in page.nearest[:3]]
     rows = [("hypothesis", f"{card.mechanism}: {card.statement}" if card.mechanism else card.statement), *page.idea]
     rows += [("formula", card.text)] if card.text else []
-    rows += [("member", f"{name} {text}") for name, text in card.members]
+    rows += [("member", f"{name} {text}") for name, text, _ in card.members]
     rows += [("in words", card.explained), ("figures", figures)]
     rows += [(reason.step, f"{reason.mark}: {reason.message}") for reason in card.reasons]
     rows += [("weak on search", "; ".join(card.doubts))] if card.doubts else []

@@ -11,6 +11,7 @@ from ..cli.evidence import combine
 from ..cli.formula_source import summarise_formula
 from ..figures import DASH, any_value, count, describe_costs, money, number, p_value_text, percent, plural, short_id
 from . import alternatives, closing
+from .baseline import BaselineSection, build_baseline, worth_sentence
 from .cards import Card, build_card, find_deciding_step, is_borne_out
 from .plots import Span, Stage, funnel, timeline
 from .stress_matrix import StressPage, build_stress_page
@@ -68,6 +69,7 @@ class ReportPage:
 
     title: str
     verdict: str
+    worth: str
     honest: str
     summary: Facts
     data: Facts
@@ -83,8 +85,10 @@ class ReportPage:
     power_facts: Facts
     others: alternatives.RulesTable | None
     checks: Sequence[alternatives.SearchTest]
+    baseline: BaselineSection | None
     accepted: Sequence[Card]
     unproven: str
+    proven: Sequence[Card]
     watched: Sequence[Card]
     rejected: Sequence[FactorLine]
     rejected_more: str
@@ -113,6 +117,7 @@ def build_page(results: Results, curves: Curves) -> ReportPage:
     return ReportPage(
         title=results.data.name or "a panel",
         verdict=verdict_sentence(results),
+        worth=worth_sentence(results),
         honest=sealed_sentence(results),
         summary=_list_summary(results),
         data=_list_data(results),
@@ -128,8 +133,10 @@ def build_page(results: Results, curves: Curves) -> ReportPage:
         power_facts=_list_power(results.power),
         others=alternatives.build_rules_table(results.stream_rules),
         checks=alternatives.list_search_tests(results),
+        baseline=build_baseline(results),
         accepted=_build_cards(results, sort_by_trial(results.accepted), curves),
         unproven=describe_empty_result(results),
+        proven=_build_cards(results, sort_by_trial(results.proven), curves),
         watched=_build_cards(results, sort_by_trial(results.watchlist), curves),
         rejected=[_make_line(entry) for entry in sort_by_strength(results.rejected)[:MAX_REJECTED_IN_REPORT]],
         rejected_more=_describe_more(results.rejected, MAX_REJECTED_IN_REPORT),
@@ -158,7 +165,8 @@ def verdict_sentence(results: Results) -> str:
     combinations = sum(1 for entry in results.accepted if entry.members)
     counts = ((combinations, "combination"), (len(results.accepted) - combinations, "factor"))
     accepted = " and ".join([plural(n, word) for n, word in counts if n] or ["nothing"])
-    remainder = f"{len(results.watchlist) or 'none'} on the watchlist, {len(results.rejected) or 'none'} rejected"
+    remainder = f"{len(results.proven)} proven, not tradable alone, " if results.proven else ""
+    remainder += f"{len(results.watchlist) or 'none'} on the watchlist, {len(results.rejected) or 'none'} rejected"
     remainder += f", {len(results.untested)} not tested." if results.untested else "."
     were = "were" if len(results.accepted) > 1 else "was"
     return f"{accepted[0].upper()}{accepted[1:]} {were} accepted; {remainder}"
@@ -290,8 +298,16 @@ def _build_cards(results: Results, entries: Sequence[FactorEntry], curves: Curve
         for entry in results.entries
     }
     boundary = results.windows.selection.first if results.windows.selection else None
+    truth = {line.id: line for line in results.truth or ()}
     return [
-        build_card(entry, curves.factors.get(entry.id), boundary, texts, _find_sealed(results, entry))
+        build_card(
+            entry,
+            curves.factors.get(entry.id),
+            boundary,
+            texts,
+            _find_sealed(results, entry),
+            truth.get(entry.id),
+        )
         for entry in entries
     ]
 

@@ -18,12 +18,14 @@ from ...evidence import (
     find_series_difference,
     read_trial_evidence,
 )
-from ...evidence.gate import SUCCEEDS, TrialEvidence
+from ...evidence.gate import SUCCEEDS, Case, TrialEvidence, Weighing
 from ...ledger import Trial, VerdictRow, compute_digest
+from ...library import MEMBER
 from ..service import Evaluator
+from ..submissions import WEIGHING_EVENT
 
-NEEDED_VERDICT = {"accepted": "accepted", "promoted": "watchlist"}
-"""The verdict that a library factor needs, by its origin; other origins need none."""
+NEEDED_VERDICT = {"accepted": "accepted", "member": "accepted", "promoted": "watchlist"}
+"""The verdict that a library factor needs, by its origin, a member that of its combination; other origins need none."""
 
 
 WORDED_KEYS = ("warnings",)
@@ -68,6 +70,7 @@ def _compare_with_panel(archive: RunArchive, evaluator: Evaluator, row: VerdictR
         yield from find_series_difference("panel: daily RankIC", evidence.rank_ic, sheet.daily)
         yield from _compare_holding(evidence, scorer.held(values, windows.selection))
         yield from find_series_difference("panel: daily return after costs", evidence.net, sheet.net_daily)
+        yield from _compare_added(archive, evaluator, trial, evidence, replace(case, values=values))
         yield from find_differences(evidence.asked["data"], evaluator.submissions.gate.data, "panel: data")
 
 
@@ -80,6 +83,35 @@ def _compare_ties(archive: RunArchive, evaluator: Evaluator, trial: Trial) -> It
         families = replace(evaluator.submissions.gate.families, ledger=archive.ledger)
         recomputed = [tie.record() for tie in families.ties(trials)]
         yield from find_differences(outcome["ties"], recomputed, "panel: ties")
+
+
+def _compare_added(
+    archive: RunArchive, evaluator: Evaluator, trial: Trial, evidence: TrialEvidence, case: Case
+) -> Iterator[RecordDifference]:
+    """Yield differences in what the trial was judged beside, in what was left, and in the tests of members."""
+    gate = replace(evaluator.submissions.gate, ledger=archive.ledger, run=archive.run.id)
+    residual = gate.earlier_looks.remove(case.values, case, trial)
+    if evidence.added is not None and residual is not None:
+        yield from find_differences(list(evidence.beside), gate.earlier_looks.beside(case, trial), "panel: beside")
+        daily = evaluator.scorer.daily_rank_ic(residual, evaluator.windows.selection)
+        yield from find_series_difference("panel: daily RankIC of what it adds", evidence.added, daily)
+    elif (evidence.added is None) is not (residual is None) and evidence.net_on_search is not None:
+        yield RecordDifference("panel: beside", list(evidence.beside), gate.earlier_looks.beside(case, trial))
+    if evidence.members:
+        weighing = archive.ledger.events.get(archive.run.id, WEIGHING_EVENT, trial.subject)
+        if weighing is None:
+            yield RecordDifference("weighing", None, "the ledger holds no weights of this combination")
+            return
+        weighed = replace(case, weighing=Weighing(**weighing.body), members=_compute_members(evaluator, case))
+        level = float((trial.outcome or {})["level"])
+        yield from find_differences(
+            [dict(member) for member in evidence.members], gate.prove_members(weighed, trial, level), "panel: members"
+        )
+
+
+def _compute_members(evaluator: Evaluator, case: Case) -> tuple[Case, ...]:
+    """Return the members of a combination with their values."""
+    return tuple(replace(member, values=evaluator.values(member.expression)) for member in case.members)
 
 
 def _compare_holding(evidence: TrialEvidence, recomputed: NDArray[np.float64] | None) -> Iterator[RecordDifference]:
@@ -108,7 +140,9 @@ def find_loose_ends(archive: RunArchive) -> Iterator[RecordDifference]:
     words = {name: row.verdict for name, row in archive.verdicts.items()}
     for row in archive.ledger.library.rows():
         needed = NEEDED_VERDICT.get(row.origin)
-        if row.run == archive.run.id and needed and words.get(row.factor_id) != needed:
+        homes = [name for name, members in archive.members.items() if row.factor_id in members]
+        named = homes if row.origin == MEMBER else [row.factor_id]
+        if row.run == archive.run.id and needed and needed not in {words.get(name) for name in named}:
             yield RecordDifference("library", row.factor_id, f"the run's verdict on it is not {needed}")
     for gap in archive.ledger.runs.breaks(archive.run):
         yield RecordDifference(gap.table, gap.recorded, gap.said)
@@ -136,7 +170,7 @@ def _check_named_trials(archive: RunArchive) -> Iterator[RecordDifference]:
             yield RecordDifference(
                 name, f"opening {sealed['number']} of the sealed days", "the ledger does not hold it"
             )
-        for word in ("accepted", "watchlist", "rejected", "untested"):
+        for word in ("accepted", "proven", "watchlist", "rejected", "members", "untested"):
             yield from _check_entries(archive, record.get(word) or (), name)
 
 

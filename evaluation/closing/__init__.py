@@ -7,6 +7,12 @@ from typing import TYPE_CHECKING
 from ...lazy import lazy_names
 
 if TYPE_CHECKING:
+    from .baseline_records import (
+        Baseline as Baseline,
+        BaselineAddition as BaselineAddition,
+        BaselineMember as BaselineMember,
+        PublishedFormula as PublishedFormula,
+    )
     from .builder import (
         ResultsBuilder as ResultsBuilder,
     )
@@ -43,8 +49,10 @@ if TYPE_CHECKING:
         GateReason as GateReason,
         HandVerdict as HandVerdict,
         IncrementalIC as IncrementalIC,
+        MemberTest as MemberTest,
         NeutralisedIC as NeutralisedIC,
         Note as Note,
+        PlantedTruth as PlantedTruth,
         RegimeIC as RegimeIC,
         SelectionMetrics as SelectionMetrics,
         SharedPart as SharedPart,
@@ -53,6 +61,7 @@ if TYPE_CHECKING:
         StyleExposures as StyleExposures,
         WindowMetrics as WindowMetrics,
     )
+    from .planted_truth import find_planted_truth as find_planted_truth
     from .results import (
         BookCurve as BookCurve,
         Curves as Curves,
@@ -80,6 +89,7 @@ else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
+            "baseline_records": "Baseline BaselineAddition BaselineMember PublishedFormula",
             "builder": "ResultsBuilder",
             "close_records": (
                 "BookResult CombinationSummary CombinerComparison CombinerFigures IntervalEstimate ModelBill "
@@ -88,9 +98,11 @@ else:
             "closing": "unseal",
             "factor_records": (
                 "BookCapacity CleanFigures ComparedSheet CostRates DailyRankIC FactorComparison FactorEntry "
-                "FactorProfile FactorSheet FactorStress Figure GateReason HandVerdict IncrementalIC NeutralisedIC "
-                "Note RegimeIC SelectionMetrics SharedPart StatedHypothesis StressScenario StyleExposures WindowMetrics"
+                "FactorProfile FactorSheet FactorStress Figure GateReason HandVerdict IncrementalIC MemberTest "
+                "NeutralisedIC Note PlantedTruth RegimeIC SelectionMetrics SharedPart StatedHypothesis StressScenario "
+                "StyleExposures WindowMetrics"
             ),
+            "planted_truth": "find_planted_truth",
             "results": "BookCurve Curves DailyRankICByWindow Results ReviewCase",
             "search_records": (
                 "AppliedSettings AttemptCounts BetClusters CandidateTest CrossValidationTest OperatorRow "

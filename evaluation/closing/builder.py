@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...evidence import Claim, Window
-from ...evidence.gate import PAID_EVENT, list_doubts
+from ...evidence.gate import PAID_EVENT, UNTRADABLE, list_doubts
 from ...evidence.originality import find_nearest
 from ...evidence.scoring import Profiler, count_unlabelled, round_significant
 from ...evidence.values import UNCONTAINED_CODE
@@ -30,8 +30,8 @@ from .factor_records import AlignmentNotes, DailyRankIC, GateReason, ModelOpinio
 from .results import DailyRankICByWindow, NearFactor
 from .search_records import AttemptCounts, EarlierOpening, PanelSummary, WindowDays, WindowPlan
 
-VERDICT_WORDS = ("accepted", "watchlist", "rejected", "untested")
-UNSHOWN_WORDS = ("rejected", "untested")
+VERDICT_LISTS = ("accepted", "proven", "watchlist", "rejected", "members", "untested")
+UNSHOWN_WORDS = ("rejected", "members", "untested")
 """Of these no profile is measured."""
 MAX_NEAREST_SHOWN = 5
 """Known formulas that are shown beside a case."""
@@ -147,18 +147,29 @@ class ResultsBuilder:
         )
 
     def entries(self) -> dict[str, list[dict[str, Any]]]:
-        """Return accepted, watched, rejected and untested factors, each sorted by id."""
-        entries: dict[str, list[dict[str, Any]]] = {verdict: [] for verdict in VERDICT_WORDS}
+        """Return the factors of each list of results, sorted by id."""
+        entries: dict[str, list[dict[str, Any]]] = {name: [] for name in VERDICT_LISTS}
         for name in sorted({*self.evaluator.scores, *self.verdicts}):
             if name in self.claims:
                 row = self.verdicts.get(name)
-                entries[self._find_verdict_word(row)].append(self._build_entry(name, row))
+                entries[self._find_list(name, row)].append(self._build_entry(name, row))
         return entries
 
-    def _find_verdict_word(self, row: VerdictRow | None) -> str:
-        """Return a factor's final verdict; a case that no person had decided at the close is rejected."""
-        word = self.evaluator.reviews.word(row) if row else "untested"
-        return word if word in VERDICT_WORDS else "rejected"
+    def _find_list(self, name: str, row: VerdictRow | None) -> str:
+        """Return the list of a factor; a case that no person had decided at the close is rejected."""
+        if row is None:
+            return "members" if name in self.accepted_homes else "untested"
+        word = self.evaluator.reviews.word(row)
+        return "proven" if word == UNTRADABLE else word if word in VERDICT_LISTS else "rejected"
+
+    @cached_property
+    def accepted_homes(self) -> Mapping[str, str]:
+        """Return the accepted combination of each of its members."""
+        accepted = [name for name in self.members if (row := self.verdicts.get(name)) and self._is_accepted(row)]
+        return {member: name for name in accepted for member in self.members[name]}
+
+    def _is_accepted(self, row: VerdictRow) -> bool:
+        return self.evaluator.reviews.word(row) == "accepted"
 
     def _build_entry(
         self, name: str, row: VerdictRow | None, *, selection: Mapping[str, Any] | None = None
@@ -166,7 +177,7 @@ class ResultsBuilder:
         evaluation = self.evaluator.scores[name]
         expression = self.evaluator.read(evaluation.text)
         search = {key: value for key, value in evaluation.sheet.items() if key != "fields"}
-        word = "awaiting" if selection else self._find_verdict_word(row)
+        word = "awaiting" if selection else self._find_list(name, row)
         return {
             "id": name,
             "form": "python" if expression.code else "expression",
@@ -331,17 +342,31 @@ class ResultsBuilder:
         figures = {name: row.metrics["selection"] for name, row in self.verdicts.items()}
         return sorted(name for name, sheet in figures.items() if sheet and abs(sheet["rank_ic"] or 0.0) > limit)
 
+    def _find_closed_test(self, home: str, name: str) -> dict[str, Any]:
+        """Return the figures of a member's closed test; empty in a run of before there were any."""
+        tests = (self.verdicts[home].metrics["selection"] or {}).get("members", ())
+        test: Mapping[str, Any] = next((test for test in tests if test["id"] == name), {})
+        names = ("p_value", "weakest_p_value", "weight", "proven", "accepted")
+        return {key: test[key] for key in names if key in test}
+
     def _make_unsent_reason(self, name: str, sheet: Mapping[str, Any]) -> GateReason:
         """Return why a factor was not submitted to the gate."""
         agents = self.evaluator.ledger.runs.find(self.evaluator.run).config.get("settings", {}).get("agents", {})
         min_t, direction = agents.get("min_search_t", 0.0), self.claims[name].direction
-        homes = [combination for combination, members in self.members.items() if name in members]
-        if proven := [home for home in homes if self._find_verdict_word(self.verdicts.get(home)) == "accepted"]:
-            why = f"it is a member of the accepted combination {proven[0]}, and no discovery of its own"
-        else:
-            why = _explain_unsent(sheet["t"], min_t, direction, others_sent=bool(self.verdicts))
+        if home := self.accepted_homes.get(name):
+            return _make_member_reason(home, self._find_closed_test(home, name))
+        why = _explain_unsent(sheet["t"], min_t, direction, others_sent=bool(self.verdicts))
         numbers = {"t": sheet["t"], "merit": sheet["merit"]}
         return GateReason(step="search", passed=False, message=f"not tested: {why}", numbers=numbers)
+
+
+def _make_member_reason(home: str, test: Mapping[str, Any]) -> GateReason:
+    """Return what the trial of an accepted combination says of one of its members."""
+    start = f"part of the accepted combination {home}"
+    if test.get("accepted"):
+        return GateReason(step="member", passed=True, message=f"{start}, proven alone by its closed test", numbers=test)
+    lacking = "it does not pay its costs alone" if test.get("proven") else "the trial proves nothing of it alone"
+    return GateReason(step="member", passed=None, message=f"{start}; {lacking}", numbers=test)
 
 
 def _explain_unsent(t: float | None, min_t: float, direction: int, *, others_sent: bool) -> str:

@@ -133,6 +133,59 @@ class TrialPower(ResultsPart):
     rank_ic_provable: Figure = None
 
 
+class CostVerdict(ResultsPart):
+    """Whether a proven factor pays its costs, and its Sharpe ratios after costs on both windows."""
+
+    paid: bool = True
+    search: Figure = None
+    selection: Figure = None
+
+
+class AddedRankIC(ResultsPart):
+    """RankIC, t and days of what a factor adds on selection to what was looked at or accepted before."""
+
+    rank_ic: Figure = None
+    t: Figure = None
+    days: int | None = None
+
+
+class FigureByWindow(ResultsPart):
+    """One figure on search and on selection."""
+
+    search: Figure = None
+    selection: Figure = None
+
+
+class MemberTest(ResultsPart):
+    """The closed test of one member of an accepted combination.
+
+    Attributes
+    ----------
+    p_value, weakest_p_value
+        One-sided p-value of the member alone, and the largest among the tested subsets that hold it.
+    weakest
+        Ids of that subset.
+    proven, accepted
+        Whether every subset that holds it is significant; and whether it pays its costs alone as well.
+    weight
+        Share of the combination.
+    net_sharpe
+        Of the member alone, after costs.
+    rank_ic_lost_without
+        Mean RankIC that the combination loses without it.
+    """
+
+    id: str
+    p_value: Figure = None
+    weakest_p_value: Figure = None
+    weakest: tuple[str, ...] = ()
+    proven: bool = False
+    accepted: bool = False
+    weight: Figure = None
+    net_sharpe: FigureByWindow = FigureByWindow()
+    rank_ic_lost_without: FigureByWindow = FigureByWindow()
+
+
 class SelectionMetrics(WindowMetrics):
     """Figures on selection days, with the decision of the trial.
 
@@ -146,6 +199,12 @@ class SelectionMetrics(WindowMetrics):
         Discoveries that count for `level`.
     p_labels
         One-sided p-value of the overlapping labels, where another test decided.
+    costs
+        Whether trading it pays; None in a run of before 2026-11-24.
+    beside, added
+        Ids of the formulas beside which it was tested, and what it adds to them; empty and None without any.
+    members
+        Closed tests of the members of an accepted combination.
     """
 
     p_value: Figure = None
@@ -154,6 +213,10 @@ class SelectionMetrics(WindowMetrics):
     deflated_sharpe: DeflatedSharpe | None = None
     power: TrialPower | None = None
     p_labels: Figure = None
+    costs: CostVerdict | None = None
+    beside: tuple[str, ...] = ()
+    added: AddedRankIC | None = None
+    members: tuple[MemberTest, ...] = ()
 
 
 class FactorFigures(ResultsPart):
@@ -322,6 +385,24 @@ class DailyRankIC(ResultsPart):
 
         values = pd.Series(self.rank_ic, dtype=float).to_numpy()
         return pd.DataFrame({"rank_ic": values}, index=pd.DatetimeIndex(self.dates, name="date"))
+
+
+class PlantedTruth(ResultsPart):
+    """What is true of a factor on a synthetic market; correlations are means of daily rank correlations.
+
+    Attributes
+    ----------
+    true_on_selection, true_on_sealed
+        With the expected return that the planted alphas imply, without noise; 1 is the best possible forecast.
+    nearest, nearest_correlation
+        The planted alpha that ranks the symbols most like the factor on selection, and how much.
+    """
+
+    id: str
+    true_on_selection: Figure = None
+    true_on_sealed: Figure = None
+    nearest: str = ""
+    nearest_correlation: Figure = None
 
 
 class CostRates(ResultsPart):

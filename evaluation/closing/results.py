@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from ...ledger import Ledger, Run, UnknownRun
+from .baseline_records import Baseline
 from .close_records import (
     BookResult,
     CombinationSummary,
@@ -23,7 +24,7 @@ from .close_records import (
     SpendSummary,
     StressTable,
 )
-from .factor_records import CostRates, DailyRankIC, FactorEntry, Figure, Note, ResultsPart
+from .factor_records import CostRates, DailyRankIC, FactorEntry, Figure, Note, PlantedTruth, ResultsPart
 from .search_records import (
     AppliedSettings,
     AttemptCounts,
@@ -45,7 +46,7 @@ from .search_records import (
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-VERDICTS = ("accepted", "watchlist", "rejected", "untested")
+VERDICTS = ("accepted", "proven", "watchlist", "rejected", "members", "untested")
 WINDOW_FIGURES = ("days", "rank_ic", "t", "turnover", "gross_sharpe", "net_sharpe")
 FIGURE_COLUMNS = (
     *(f"sealed_{name}" for name in ("days", "rank_ic", "t", "p_value", "net_sharpe")),
@@ -64,8 +65,10 @@ class Results(ResultsPart):
     ----------
     ended
         Reason why the search ended early; None if it did not.
-    accepted, watchlist, rejected
-        Factors and sets by verdict, each sorted by id.
+    accepted, proven, watchlist, rejected
+        Factors and sets by verdict, each sorted by id; `proven` holds those that are proven and not tradable alone.
+    members
+        Factors of accepted combinations, which had no trial of their own.
     evaluations, trials
         Factors scored on search days; tests on selection days.
     prior_trials
@@ -74,8 +77,12 @@ class Results(ResultsPart):
         Verdicts that rest on the test of an earlier run.
     hypotheses
         Different hypotheses of the scored factors.
+    baseline
+        The published formulas and their combination; None in older runs, and where settings leave them out.
     power, power_before
         Power of the next trial, at the close and before the first score.
+    truth
+        On a synthetic market, what is true of each accepted factor and member; None on prices of a file.
     reviews
         Decisions of people; None where the campaign asks nobody.
     report
@@ -92,8 +99,10 @@ class Results(ResultsPart):
     own: OwnParts = OwnParts()
     ended: str | None = None
     accepted: tuple[FactorEntry, ...] = ()
+    proven: tuple[FactorEntry, ...] = ()
     watchlist: tuple[FactorEntry, ...] = ()
     rejected: tuple[FactorEntry, ...] = ()
+    members: tuple[FactorEntry, ...] = ()
     untested: tuple[FactorEntry, ...] = ()
     attempts: AttemptCounts = AttemptCounts()
     evaluations: int = 0
@@ -112,9 +121,11 @@ class Results(ResultsPart):
     cross_validation: CrossValidationTest | None = None
     clusters: BetClusters | None = None
     combination: CombinationSummary | None = None
+    baseline: Baseline | None = None
     sealed: SealedExam | None = None
     book: BookResult | None = None
     stress: StressTable | None = None
+    truth: tuple[PlantedTruth, ...] | None = None
     signals: SignalSummary | None = None
     spend: SpendSummary = SpendSummary()
     reviews: tuple[DecisionLine, ...] | None = None
@@ -123,8 +134,9 @@ class Results(ResultsPart):
 
     @property
     def entries(self) -> Iterator[FactorEntry]:
-        """Yield every factor and combination: accepted, watched, rejected, untested."""
-        yield from (*self.accepted, *self.watchlist, *self.rejected, *self.untested)
+        """Yield every factor and combination: accepted, proven, watched, rejected, members, untested."""
+        tested = (*self.accepted, *self.proven, *self.watchlist, *self.rejected)
+        yield from (*tested, *self.members, *self.untested)
 
 
 # Curves, and cases for a person.
@@ -196,8 +208,8 @@ class ReviewCase(FactorEntry):
 class CampaignResult:
     """A finished run: `results` as typed records, `record` as the JSON of results.json.
 
-    `accepted`, `watchlist`, `rejected`, `untested` and `power` are parts of the JSON. `report` is None where none was
-    rendered.
+    `accepted`, `proven`, `watchlist`, `rejected`, `members`, `untested` and `power` are parts of the JSON. `report` is
+    None where none was rendered.
     """
 
     run: str
@@ -218,6 +230,16 @@ class CampaignResult:
     def accepted(self) -> list[ResultEntry]:
         """Return the factors that passed every step of the gate."""
         return self._read_entries("accepted")
+
+    @property
+    def proven(self) -> list[ResultEntry]:
+        """Return the factors that are proven and do not pay their costs alone; none in runs of before 2026-11-24."""
+        return list(self.record.get("proven", ()))
+
+    @property
+    def members(self) -> list[ResultEntry]:
+        """Return the factors of accepted combinations; in runs of before 2026-11-24 `untested` holds them."""
+        return list(self.record.get("members", ()))
 
     @property
     def watchlist(self) -> list[ResultEntry]:
@@ -241,7 +263,8 @@ class CampaignResult:
         -------
         pandas.DataFrame
             The index `id` holds those that were accepted, tested on selection days, or examined on sealed days: the
-            accepted first, then watchlist, rejected and untested. Columns: `verdict`; then by window, the sealed
+            accepted first, then those proven and not tradable alone, watchlist, rejected, members of accepted
+            combinations, and untested. Columns: `verdict`; then by window, the sealed
             (hold-out) figures first, `sealed_days`, `sealed_rank_ic`, `sealed_t`, `sealed_p_value`,
             `sealed_net_sharpe`, `search_...` and `selection_...` with `turnover` and `gross_sharpe` too, and
             `selection_level`, the threshold of its p-value; then `trial`, `members` and `text`. Units are those of

@@ -226,6 +226,8 @@ class SelectionPower(ResultsPart):
         Largest p-value and smallest t with which the next trial is accepted.
     rank_ic_provable, rank_ic_likely
         Smallest measured RankIC that would be accepted; true RankIC accepted with a probability of 80 %.
+    rank_ic_likely_of_each_of_five
+        True RankIC of each of five unlike factors whose combination is accepted with a probability of 80 %.
     test
         "labels" or "held".
     """
@@ -237,6 +239,7 @@ class SelectionPower(ResultsPart):
     t_required: Figure = None
     rank_ic_provable: Figure = None
     rank_ic_likely: Figure = None
+    rank_ic_likely_of_each_of_five: Figure = None
     sentence: str = ""
     test: str = ""
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         deflated_sharpe_of as deflated_sharpe_of,
     )
     from .verdict import (
+        UNTRADABLE as UNTRADABLE,
         Case as Case,
         Reason as Reason,
         Verdict as Verdict,
@@ -47,6 +48,6 @@ else:
             "mean_test": "compute_power confirm_p_value find_null run_mean_test",
             "succession": "DECAYING_EVENT SUCCEEDS read_decaying",
             "trial_evidence": "TrialEvidence daily_sharpes deflated_sharpe_of",
-            "verdict": "Case Reason Verdict Weighing Word write_combination_formula",
+            "verdict": "UNTRADABLE Case Reason Verdict Weighing Word write_combination_formula",
         },
     )

@@ -17,11 +17,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...factors import parse
 from ...ledger import Ledger, Look, Trial, WindowKey, compute_digest
 from ...ledger.database import Wait
+from ...market import format_count
 from ..errors import PythonRefused, TrialsSpent
 from ..multiple_testing.families import Families, select_family_heads
+from ..newey_west import newey_west_t
 from ..originality.catalogue import Catalogue
+from ..originality.incremental import MIN_ADDED_T
 from ..originality.published import describe_twin
 from ..originality.redundancy import CORRELATION_FLOOR, LibraryValues, Overlap, find_closest
 from ..scoring.metrics import round_significant
@@ -29,11 +33,14 @@ from ..scoring.scorer import Scorer
 from ..settings import EvidenceSettings
 from ..values.computing import Computing
 from ..values.retry import TimeSteps
-from ..windows import Windows
+from ..windows import Window, Windows
+from .closed_testing import ScoredTerms
+from .earlier_looks import EarlierLooks
 from .formula_steps import check_alignment, check_formula
+from .mean_test import MeanTest
 from .succession import SUCCEEDS, Succession
 from .trial_evidence import TrialEvidence, build_verdict, decide_trial
-from .verdict import Case, Reason, Verdict
+from .verdict import Case, Reason, Verdict, Weighing, write_combination_formula
 
 Values = NDArray[np.float32]
 MIN_RANKED_NAME_SHARE, MIN_RANKED_DAY_SHARE = 0.25, 0.5
@@ -95,6 +102,7 @@ class AcceptanceGate:
             self._check_published(case, around.published),
             check_alignment(case, self.settings),
         ]
+        reasons += self._check_incremental(case) if all(reason.passed for reason in reasons) else []
         name = case.expression.id
         if all(reason.passed for reason in reasons):
             case, reasons = self._sweep_code(case, reasons)
@@ -202,6 +210,25 @@ class AcceptanceGate:
         passed = abs(closest.rank_correlation) <= limit
         return Reason("redundancy", passed, f"most like {closest.factor_id} of the library", numbers)
 
+    def _check_incremental(self, case: Case) -> list[Reason]:
+        """Refuse without a trial what was accepted on these selection days leaves nothing of: search shows it already.
+
+        A factor that is not significant on search by itself is not judged by this step.
+        """
+        own = newey_west_t(self.scorer.daily_rank_ic(case.values, self.windows.search), self.scorer.lag)
+        if not case.sign * own.t >= MIN_ADDED_T:
+            return []
+        residual = self.earlier_looks.remove_accepted(case.values, case)
+        if residual is None:
+            return []
+        test = newey_west_t(self.scorer.daily_rank_ic(residual, self.windows.search), self.scorer.lag)
+        t, count = case.sign * test.t, len(self.earlier_looks.accepted(case))
+        numbers = {"t": round_significant(t), "least": MIN_ADDED_T, "accepted": count}
+        what = f"beside the {format_count(count, 'formula')} accepted on these days"
+        rank_ic = f"its RankIC on search is {case.sign * test.mean:+.4f} (t {t:+.1f})"
+        left = rank_ic if math.isfinite(t) else "little is left of it"
+        return [Reason("incremental", t >= MIN_ADDED_T, f"{what} {left}", numbers)]
+
     def _judge_successor(self, name: str, closest: Overlap | None) -> Reason:
         """Return the reason for a successor, which is compared with all of the library but its predecessor."""
         limit = self.settings.max_redundancy
@@ -281,13 +308,32 @@ class AcceptanceGate:
     def _test_on_selection(self, case: Case, around: Surroundings, trial: Trial) -> dict[str, Any]:
         """Test the case on selection, and store the evidence whole.
 
-        Only this method of the gate reads the selection window. Python code is not run on selection days before: any
-        effect of the run there, even a failure, carries information about those days.
+        Only this method of the gate and what it calls read the selection window. Python code is not run on selection
+        days before: any effect of the run there, even a failure, carries information about those days.
         """
+        earlier = self.discoveries(trial.window, trial)
+        ties = self.families.ties([*earlier, trial])
+        discoveries = select_family_heads([discovery.id for discovery in earlier], ties, trial.id)
+        evidence = self._collect_evidence(case, around, trial)
+        outcome = decide_trial(evidence, trial.number, len(discoveries))
+        if outcome["passed"] and case.members:
+            evidence = replace(evidence, members=self.prove_members(case, trial, float(outcome["level"])))
+            outcome = decide_trial(evidence, trial.number, len(discoveries))
+        record = {
+            "seen": self.ledger.objects.put(evidence.body()),
+            "discoveries": discoveries,
+            "ties": [tie.record() for tie in ties],
+        }
+        return outcome | {"selection": dict(evidence.sheet)} | record
+
+    def _collect_evidence(self, case: Case, around: Surroundings, trial: Trial) -> TrialEvidence:
+        """Score the case on selection, and what it adds to what was looked at there before."""
         with self.pace.even() if self.pace and case.expression.code else nullcontext():
             values, fault = self._compute_selection_values(case)
-        sheet = self.scorer.score(values, self.windows.selection, case.sign)
-        evidence = TrialEvidence(
+        selection = self.windows.selection
+        sheet = self.scorer.score(values, selection, case.sign)
+        residual = self.earlier_looks.remove(values, case, trial)
+        return TrialEvidence(
             asked=self._describe_question(case),
             lag=self.scorer.lag,
             rank_ic=sheet.daily,
@@ -296,18 +342,68 @@ class AcceptanceGate:
             search_days=self.windows.search.days,
             selection_days=self.windows.selection.days,
             sheet=sheet.record(),
-            held=self.scorer.held(values, self.windows.selection),
+            held=self.scorer.held(values, selection),
             fault=fault,
+            beside=[] if residual is None else self.earlier_looks.beside(case, trial),
+            added=None if residual is None else self.scorer.daily_rank_ic(residual, selection),
+            added_held=None if residual is None else self.scorer.held(residual, selection),
+            net_on_search=self.scorer.score(case.values, self.windows.search, case.sign).net_sharpe,
         )
-        earlier = self.discoveries(trial.window, trial)
-        ties = self.families.ties([*earlier, trial])
-        discoveries = select_family_heads([discovery.id for discovery in earlier], ties, trial.id)
-        record = {
-            "seen": self.ledger.objects.put(evidence.body()),
-            "discoveries": discoveries,
-            "ties": [tie.record() for tie in ties],
+
+    def prove_members(self, case: Case, trial: Trial, level: float) -> list[dict[str, Any]]:
+        """Return the closed tests of an accepted combination's members, and what it loses without each."""
+        if case.weighing is None or self.computing is None:
+            return []
+
+        def test(values: Values) -> MeanTest:
+            residual = self.earlier_looks.remove(values, case, trial)
+            return self.scorer.proof(values if residual is None else residual, self.windows.selection)
+
+        scored = ScoredTerms(self._compute_terms(case, case.weighing), test)
+        windows = (self.windows.search, self.windows.selection)
+        losses = {window.name: self._measure_losses(scored, case.values, window) for window in windows}
+        return [
+            self._close_member(case, member, {name: loss[member["id"]] for name, loss in losses.items()})
+            for member in scored.prove(level)
+        ]
+
+    def _measure_losses(self, scored: ScoredTerms, values: Values, window: Window) -> dict[str, float | None]:
+        """Return by member how much of its mean RankIC on a window the combination loses without it."""
+
+        def score(frame: Values) -> float:
+            return float(newey_west_t(self.scorer.daily_rank_ic(frame, window), self.scorer.lag).mean)
+
+        return scored.measure_loss(score, score(values))
+
+    def _close_member(self, case: Case, member: dict[str, Any], loss: dict[str, float | None]) -> dict[str, Any]:
+        """Return a member's closed test, with its weight, and whether it pays its costs alone."""
+        part = next(part for part in case.members if part.expression.id == member["id"])
+        windows = (self.windows.search, self.windows.selection)
+        net = {window.name: self.scorer.score(part.values, window, part.sign).net_sharpe for window in windows}
+        assert case.weighing is not None
+        return {
+            **member,
+            "accepted": member["proven"] and all(ratio >= 0.0 for ratio in net.values()),
+            "weight": case.weighing.weights[member["id"]],
+            "net_sharpe": {name: round_significant(ratio) for name, ratio in net.items()},
+            "rank_ic_lost_without": loss,
         }
-        return decide_trial(evidence, trial.number, len(discoveries)) | {"selection": sheet.record()} | record
+
+    def _compute_terms(self, case: Case, weighing: Weighing) -> dict[str, Values]:
+        """Return what each member adds to the combination's score, `[T, N]`, at the trading rate."""
+        assert self.computing is not None
+        texts = [write_combination_formula([part], weighing) for part in case.members]
+        fields = tuple(self.scorer.panel.fields)
+        values = self.computing.evaluate([parse(text, fields=fields) for text in texts])
+        names = [part.expression.id for part in case.members]
+        return {
+            name: (weighing.weights[name] * frame).astype(np.float32) for name, frame in zip(names, values, strict=True)
+        }
+
+    @cached_property
+    def earlier_looks(self) -> EarlierLooks:
+        """Return what finds and removes what a candidate is judged beside."""
+        return EarlierLooks(self.ledger, self.run, self.windows, self.computing)
 
     def _compute_selection_values(self, case: Case) -> tuple[Values, Mapping[str, Any] | None]:
         """Return values up to the end of selection, and the fault of the code on selection days if it has one."""

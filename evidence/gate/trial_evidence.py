@@ -16,11 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...ledger import Trial, canonical_json
+from ...market import format_count
 from ..multiple_testing.deflated_sharpe import deflated_sharpe
 from ..multiple_testing.online_fdr import lond_level
+from ..scoring.long_short import annual_sharpe
 from ..scoring.metrics import round_significant
-from .mean_test import confirm_p_value, run_mean_test
-from .verdict import Reason, Verdict, Word
+from .mean_test import MeanTest, confirm_p_value, run_mean_test
+from .verdict import COSTS_STEP, UNTRADABLE, Reason, Verdict, Word
 
 Series = NDArray[np.float64]
 MIN_NET_DAYS = 30
@@ -51,6 +53,14 @@ class TrialEvidence:
         RankIC of the ranks held on each selection day with its one-day return `[D]`; None where `rank_ic` is tested.
     fault
         Fault of a Python factor's code on selection days, `{stage, message, day}`; None if there was none.
+    beside
+        Ids of the formulas that were removed from the ranks before the test (`earlier_looks`).
+    added, added_held
+        As `rank_ic` and `held`, of what is left without these; None where nothing was removed.
+    net_on_search
+        Sharpe ratio after costs on search, annual; NaN without a book. None for a trial of before costs counted.
+    members
+        Closed tests of a combination's members (`closed_testing`), each with what the combination loses without it.
     """
 
     asked: Mapping[str, Any]
@@ -63,6 +73,21 @@ class TrialEvidence:
     sheet: Mapping[str, Any]
     held: Series | None = None
     fault: Mapping[str, Any] | None = None
+    beside: Sequence[str] = ()
+    added: Series | None = None
+    added_held: Series | None = None
+    net_on_search: float | None = None
+    members: Sequence[Mapping[str, Any]] = ()
+
+    @property
+    def tested(self) -> Series:
+        """Return the daily RankIC whose mean is tested `[D]`: that of what is left beside earlier looks, if any."""
+        return self.rank_ic if self.added is None else self.added
+
+    @property
+    def tested_held(self) -> Series | None:
+        """Return the series of ranks held that is tested; None where labels are."""
+        return self.held if self.added is None else self.added_held
 
     def body(self) -> bytes:
         """Return the stored bytes: canonical JSON, in which a float64 keeps every bit and NaN is null."""
@@ -78,13 +103,18 @@ class TrialEvidence:
             "held": None if self.held is None else _encode_series(self.held),
         }
         record |= {"fault": dict(self.fault)} if self.fault else {}
+        record |= {"beside": list(self.beside)} if self.beside else {}
+        series = {"added": self.added, "added_held": self.added_held}
+        record |= {name: _encode_series(values) for name, values in series.items() if values is not None}
+        record |= {} if self.net_on_search is None else {"net_on_search": round_significant(self.net_on_search)}
+        record |= {"members": [dict(member) for member in self.members]} if self.members else {}
         return canonical_json(record).encode()
 
     @classmethod
     def read(cls, body: bytes) -> TrialEvidence:
         """Return the evidence that `body` wrote."""
         record = json.loads(body)
-        for name in ("rank_ic", "net", "held"):
+        for name in ("rank_ic", "net", "held", "added", "added_held"):
             if record.get(name) is not None:
                 record[name] = np.array(record[name], dtype=np.float64)  # null becomes NaN
         return cls(**record | {"sharpes": tuple(record["sharpes"])})
@@ -108,41 +138,87 @@ def decide_trial(evidence: TrialEvidence, number: int, discoveries: int) -> dict
 
     Code that failed on a selection day, or read later days there, is not a discovery, whatever its other days show.
 
-    A factor is a discovery if its unrounded p-value is at most the unrounded level; both are recorded to six digits.
+    A factor is proven if its unrounded p-value is at most the unrounded level; both are recorded to six digits. A
+    proven factor passes, and is a discovery, if its Sharpe ratio after costs is not negative on search and on
+    selection. To those that pass, one that does not pay its costs counts as a trial with a p-value of 1.
     """
     sign = int(evidence.asked["sign"])
-    test = run_mean_test(evidence.rank_ic, evidence.held, int(evidence.asked["horizon_days"]), evidence.lag)
-    labels = run_mean_test(evidence.rank_ic, None, int(evidence.asked["horizon_days"]), evidence.lag).p_value(sign)
+    test = run_mean_test(evidence.tested, evidence.tested_held, int(evidence.asked["horizon_days"]), evidence.lag)
+    labels = run_mean_test(evidence.tested, None, int(evidence.asked["horizon_days"]), evidence.lag).p_value(sign)
     p_value = confirm_p_value(test.p_value(sign), labels, float(evidence.asked["watch_p"]))
     level = lond_level(number, discoveries, float(evidence.asked["level"]))
+    proven = p_value <= level and not evidence.fault
+    costs = _weigh_costs(evidence)
     return {
         "p_value": float(f"{p_value:.6g}"),
         "level": float(f"{level:.6g}"),
         "discoveries_before": discoveries,
-        "passed": p_value <= level and not evidence.fault,
+        "passed": proven and costs.get("paid", True),
         "watch": p_value <= float(evidence.asked["watch_p"]) and not evidence.fault,
         "sign": sign,
         "deflated_sharpe": deflated_sharpe_ratios(evidence, number),
         "power": test.power(level),
+        **({"proven": proven, "costs": costs} if costs else {}),
+        **({"beside": list(evidence.beside), "added": _describe_added(test)} if evidence.beside else {}),
+        **({"members": [dict(member) for member in evidence.members]} if evidence.members else {}),
         **({} if evidence.held is None else {"p_labels": float(f"{labels:.6g}")}),
         **({"fault": dict(evidence.fault)} if evidence.fault else {}),
     }
 
 
+def _weigh_costs(evidence: TrialEvidence) -> dict[str, Any]:
+    """Return whether the factor pays its costs, and both Sharpe ratios; empty for a trial of before costs counted."""
+    if evidence.net_on_search is None:
+        return {}
+    on_selection = annual_sharpe(evidence.net)
+    ratios = {"search": round_significant(evidence.net_on_search), "selection": round_significant(on_selection)}
+    return {"paid": evidence.net_on_search >= 0.0 and on_selection >= 0.0, **ratios}
+
+
+def _describe_added(test: MeanTest) -> dict[str, Any]:
+    """Return the RankIC and t of what a factor adds to earlier looks, as JSON."""
+    return {"rank_ic": round_significant(test.t * test.error), "t": round_significant(test.t), "days": test.days}
+
+
 def build_verdict(trial: Trial, reasons: Sequence[Reason]) -> Verdict:
     """Return the verdict on a case that passed every step before statistics, from the outcome of its trial."""
     outcome = dict(trial.outcome or {})
-    word: Word = "accepted" if outcome["passed"] else "watchlist" if outcome["watch"] else "rejected"
+    proven = bool(outcome.get("proven", outcome["passed"]))
     text = (
-        f"p = {outcome['p_value']:.2g} on selection, level {outcome['level']:.2g} for trial {trial.number}"
-        f" with {outcome['discoveries_before']} found before{_describe_bar(outcome)}"
+        f"p = {outcome['p_value']:.2g} on selection{_describe_beside(outcome)}, level {outcome['level']:.2g} for trial "
+        f"{trial.number} with {outcome['discoveries_before']} found before{_describe_bar(outcome)}"
     )
     reasons = [_apply_fault(reason, outcome.get("fault")) for reason in reasons]
     numbers = {key: outcome[key] for key in ("p_value", "level", "discoveries_before")}
-    statistics = Reason("statistics", bool(outcome["passed"]), text, {**numbers, "trial": trial.number})
-    details = {key: outcome[key] for key in ("deflated_sharpe", "power", "p_labels") if key in outcome}
+    steps = [Reason("statistics", proven, text, {**numbers, "trial": trial.number})]
+    if proven and "costs" in outcome:
+        steps.append(_make_costs_reason(outcome["costs"]))
+    names = ("deflated_sharpe", "power", "p_labels", "costs", "beside", "added", "members")
+    details = {key: outcome[key] for key in names if key in outcome}
     selection = {**outcome["selection"], **numbers, **details}
-    return Verdict(trial.subject, word, (*reasons, statistics), trial.number, selection)
+    return Verdict(trial.subject, _choose_word(outcome, proven), (*reasons, *steps), trial.number, selection)
+
+
+def _choose_word(outcome: Mapping[str, Any], proven: bool) -> Word:
+    if outcome["passed"]:
+        return "accepted"
+    return UNTRADABLE if proven else "watchlist" if outcome["watch"] else "rejected"
+
+
+def _make_costs_reason(costs: Mapping[str, Any]) -> Reason:
+    """Return the step after statistics: whether a proven factor pays for being traded."""
+    ratios = {name: "no book" if costs[name] is None else f"{costs[name]:.2f}" for name in ("search", "selection")}
+    text = f"Sharpe ratio after costs {ratios['search']} on search, {ratios['selection']} on selection"
+    if not costs["paid"]:
+        text += ": the forecast is proven, but trading it alone does not pay; it may be worth a place in a combination"
+    return Reason(COSTS_STEP, bool(costs["paid"]), text, dict(costs))
+
+
+def _describe_beside(outcome: Mapping[str, Any]) -> str:
+    """Name what the test removed; empty where nothing was looked at or accepted before."""
+    if not outcome.get("beside"):
+        return ""
+    return f" for what it adds to {format_count(len(outcome['beside']), 'formula')} looked at or accepted before"
 
 
 def _apply_fault(reason: Reason, fault: Mapping[str, Any] | None) -> Reason:

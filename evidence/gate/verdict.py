@@ -17,8 +17,10 @@ from ..proposal import Claim
 
 Values = NDArray[np.float32]
 
-Word = Literal["accepted", "watchlist", "rejected", "awaiting approval"]
-"""The gate gives one of the first three; an accepted factor awaits approval if the campaign asks a person."""
+Word = Literal["accepted", "proven, not tradable alone", "watchlist", "rejected", "awaiting approval"]
+"""The gate gives one of the first four; an accepted factor awaits approval if the campaign asks a person."""
+UNTRADABLE: Word = "proven, not tradable alone"
+"""A factor whose forecast is significant and does not pay the costs of trading it."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,8 @@ class Case:
         Mean RankIC on search; its sign is the direction in which the factor is held.
     members
         Empty for a single factor. A set is judged by its members on complexity, originality and words.
+    weighing
+        What a set holds of each member; None for a single factor.
     """
 
     expression: Expression
@@ -40,6 +44,7 @@ class Case:
     values: Values
     rank_ic: float | None
     members: tuple[Case, ...] = ()
+    weighing: Weighing | None = None
 
     @property
     def sign(self) -> int:
@@ -115,6 +120,10 @@ def write_combination_formula(members: Sequence[Case], weighing: Weighing) -> st
     return f"ema({total}, {window}, span={span:g}, min_periods=1)"
 
 
+COSTS_STEP = "costs"
+"""The step after statistics: whether a significant factor pays its costs."""
+
+
 @dataclass(frozen=True)
 class Reason:
     """The outcome of one step of the gate.
@@ -167,4 +176,6 @@ def _reason_for_agents(reason: Reason) -> str:
     """Write a reason without selection numbers; a fault there reads as "not proven", or code could probe by failing."""
     if reason.step == "statistics" or "fault" in reason.numbers:
         return "statistics: not proven on the selection window after all looks that were taken at it"
+    if reason.step == COSTS_STEP:
+        return "costs: its forecast is proven, but does not pay for trading it alone"
     return f"{reason.step}: {reason.message}"

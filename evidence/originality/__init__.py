@@ -14,10 +14,16 @@ if TYPE_CHECKING:
         draw_formula as draw_formula,
         find_nearest as find_nearest,
     )
-    from .incremental import AddedValue as AddedValue, measure_beside as measure_beside
+    from .incremental import (
+        AddedValue as AddedValue,
+        measure_beside as measure_beside,
+        residual_ranks as residual_ranks,
+    )
     from .published import (
+        describe_published as describe_published,
         describe_twin as describe_twin,
         published_expressions as published_expressions,
+        published_mechanisms as published_mechanisms,
         read_published as read_published,
         values_of_published as values_of_published,
     )
@@ -28,8 +34,11 @@ else:
         __name__,
         {
             "catalogue": "Catalogue InvertedIndex MemoryIndex draw_formula find_nearest",
-            "incremental": "AddedValue measure_beside",
-            "published": "describe_twin published_expressions read_published values_of_published",
+            "incremental": "AddedValue measure_beside residual_ranks",
+            "published": (
+                "describe_published describe_twin published_expressions published_mechanisms read_published "
+                "values_of_published"
+            ),
             "redundancy": "LibraryValues rank_correlation",
             "subtree_index": "KnownLibrary",
         },

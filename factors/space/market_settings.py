@@ -15,6 +15,7 @@ from ...market import (
     Panel,
     PanelSource,
     SyntheticConfig,
+    SyntheticMarket,
     load_panel,
     make_null_panel,
     read_actions,
@@ -98,5 +99,11 @@ class MarketSettings(BaseModel):
             else:
                 panel, name = load_panel(source), source.name
             return replace(panel, volumes=self.volumes), name
-        config = self.synthetic.model_copy(update={"seed": seed})
-        return build_planted_market(config, self.plants).panel, self.name or f"synthetic-{seed}"
+        return self._simulate(seed).panel, self.name or f"synthetic-{seed}"
+
+    def reveal(self, seed: int) -> SyntheticMarket | None:
+        """Simulate the market again and return it with its truth; None for prices of a file and where nothing is."""
+        return None if self.panel is not None or self.synthetic.nothing else self._simulate(seed)
+
+    def _simulate(self, seed: int) -> SyntheticMarket:
+        return build_planted_market(self.synthetic.model_copy(update={"seed": seed}), self.plants)

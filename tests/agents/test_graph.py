@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from alphaloom.agents import AgentsConfig
+from alphaloom.agents import AgentsConfig, run_graph
 from alphaloom.agents.graph import divide_evaluations, merge_by_key
 from alphaloom.agents.prompt import load_prompt
 from alphaloom.router import BudgetEnded, ReplyRefused, Task
@@ -188,3 +190,13 @@ def test_results_are_merged_by_key_and_only_the_latest_round_is_kept() -> None:
     assert list(merge_by_key({"r01/h01": 1}, {"r01/h00": 2})) == ["r01/h00", "r01/h01"]
     assert merge_by_key({"r01/h01": 1}, {"r02/h00": 2}) == {"r02/h00": 2}
     assert merge_by_key({"r99/h01": 1}, {"r100/h00": 2}) == {"r100/h00": 2}
+
+
+def test_the_idea_agent_alone_is_told_which_known_effects_live(lab: Maker) -> None:
+    campaign = lab(config=AgentsConfig(rounds=1, hypotheses=2, candidates=2, steps=1))
+    effects = [{"mechanism": "reversal", "name": "one-day reversal", "direction": 1, "t": 4.2}]
+    search = replace(campaign.desk(), known_effects=effects)
+    asyncio.run(run_graph(search, campaign.folder / "graph.sqlite", "run", False))
+    told = [(task.role, json.loads(task.messages[1].content).get("known_effects")) for task in campaign.model.tasks]
+    assert ("idea", effects) in told
+    assert {role for role, said in told if said} == {"idea"}

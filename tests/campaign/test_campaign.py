@@ -53,7 +53,8 @@ def written(result: CampaignResult) -> bytes:
 
 
 def every_entry(record: dict[str, Any]) -> list[dict[str, Any]]:
-    return [*record["accepted"], *record["watchlist"], *record["rejected"], *record["untested"]]
+    lists = ("accepted", "proven", "watchlist", "rejected", "members", "untested")
+    return [entry for name in lists for entry in record[name]]
 
 
 # What a campaign leaves behind.
@@ -78,7 +79,7 @@ def test_results_have_their_shape(finished: CampaignResult) -> None:
 
 
 def test_lists_are_in_the_order_of_their_ids(finished: CampaignResult) -> None:
-    for word in ("accepted", "watchlist", "rejected"):
+    for word in ("accepted", "proven", "watchlist", "rejected"):
         ids = [entry["id"] for entry in finished.record[word]]
         assert ids == sorted(set(ids))
 
@@ -139,7 +140,7 @@ def test_the_combination_is_a_tidy_file(finished: CampaignResult, files: Files) 
 
 def test_curves_are_of_what_was_accepted_or_watched(finished: CampaignResult) -> None:
     curves = json.loads((finished.folder / "curves.json").read_text())
-    shown = [*finished.accepted, *finished.watchlist]
+    shown = [*finished.accepted, *finished.proven, *finished.watchlist]
     assert set(curves) == {"book"} | {entry["id"] for entry in shown}
     for entry in shown:
         daily = [value for value in curves[entry["id"]]["search"]["rank_ic"] if value is not None]

@@ -79,7 +79,7 @@ def test_a_known_formula_may_be_a_seed_and_is_never_sent(files: Files, tmp_path:
     record = run(files, tmp_path, "steer.seed_library=seeds.txt", "budget.trials=5")
     entry = next(
         each
-        for word in ("accepted", "watchlist", "rejected", "untested")
+        for word in ("accepted", "proven", "watchlist", "rejected", "members", "untested")
         for each in record[word]
         if each["hypothesis"].get("source")
     )

@@ -99,7 +99,7 @@ def test_status_tells_of_a_finished_run(finished: CampaignResult, capsys: Captur
     assert told["per_accepted"]["calls"] == record["spend"]["calls"] / len(record["accepted"])
     assert abs(told["best"]["t"]) == max(
         abs(entry["metrics"]["search"]["t"] or 0.0)
-        for word in ("accepted", "watchlist", "rejected", "untested")
+        for word in ("accepted", "proven", "watchlist", "rejected", "members", "untested")
         for entry in record[word]
         if not entry["members"]
     )

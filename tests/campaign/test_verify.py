@@ -44,7 +44,7 @@ def verify(copy: Path, capsys: pytest.CaptureFixture[str]) -> Verify:
 
 def test_every_verdict_of_a_campaign_comes_out_the_same(verify: Verify, finished: CampaignResult) -> None:
     code, said = verify("--ledger-only")
-    judged = [entry for word in ("accepted", "watchlist", "rejected") for entry in finished.record[word]]
+    judged = [entry for word in ("accepted", "proven", "watchlist", "rejected") for entry in finished.record[word]]
     known = {entry["id"]: entry["trial"] for entry in judged if entry["reasons"][0]["step"] == "parse"}
     assert (code, said["depth"], said["same"], said["differ"], said["record"]) == (0, "ledger", len(known), 0, [])
     assert {row["id"]: row["trial"] for row in said["verdicts"]} == known

@@ -16,7 +16,7 @@ from alphaloom.evidence.scoring.metrics import FactorMetrics
 from alphaloom.evidence.scoring.scorer import Scorer
 from alphaloom.evidence.windows import Window
 from alphaloom.market import Panel
-from alphaloom.portfolio.combination import CombinationPart, combine_ranks, write_combination
+from alphaloom.portfolio.combination import CombinationPart, combine_ranks, hold_fixed, write_combination
 
 from ..evidence.lab import KNOWN, SMALL, Crash, Lab, market
 
@@ -41,6 +41,14 @@ def test_the_combination_is_the_mean_of_signed_centred_ranks() -> None:
 
 def test_the_combination_does_not_know_the_order_of_its_parts() -> None:
     np.testing.assert_allclose(combine_ranks(parts()[::-1]), combine_ranks(parts()), atol=1e-7)
+
+
+def test_fixed_weights_that_are_equal_give_the_mean_and_one_part_alone_gives_its_ranks() -> None:
+    np.testing.assert_allclose(hold_fixed(parts(), [0.2, 0.2, 0.2], 1.0), combine_ranks(parts()), atol=1e-7)
+    alone = hold_fixed(parts()[:1], [0.4], 0.5)
+    np.testing.assert_allclose(alone[0], combine_ranks(parts()[:1])[0], atol=1e-7)
+    half = (alone[0] + combine_ranks(parts()[:1])[1]) / 2
+    np.testing.assert_allclose(alone[1], half, atol=1e-6)
 
 
 def test_the_combination_is_written_tidily_and_whole(tmp_path: Path) -> None:

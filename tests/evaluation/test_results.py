@@ -52,7 +52,8 @@ def dossier(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ResultsBuilder
 
 def test_entries_have_the_form_of_the_results(dossier: ResultsBuilder) -> None:
     record = dossier.record()
-    assert [len(record[word]) for word in ("accepted", "watchlist", "rejected", "untested")] == [1, 0, 1, 1]
+    lists = ("accepted", "proven", "watchlist", "rejected", "members", "untested")
+    assert [len(record[name]) for name in lists] == [1, 0, 0, 1, 0, 1]
     for entry in (*record["accepted"], *record["rejected"], *record["untested"]):
         assert set(entry) == ENTRY
         assert parse(entry["text"]).id == entry["id"]
@@ -142,7 +143,8 @@ def test_power_is_stated_beside_every_verdict_of_a_trial(dossier: ResultsBuilder
         power = entry["metrics"]["selection"]["power"]
         assert power["rank_ic_provable"] > 0
         assert (power["t"] >= power["t_required"]) == (dossier.verdicts[entry["id"]].verdict == "accepted")
-        assert f"a RankIC of {power['rank_ic_provable']:.3f} there is proof" in entry["reasons"][-1]["message"]
+        statistics = next(reason for reason in entry["reasons"] if reason["step"] == "statistics")
+        assert f"a RankIC of {power['rank_ic_provable']:.3f} there is proof" in statistics["message"]
 
 
 def test_an_empty_run_has_a_dossier(lab: Make) -> None:

@@ -46,7 +46,8 @@ def test_a_strong_planted_factor_is_accepted(lab: Make, planted: Panel) -> None:
     verdict = run.judged(KNOWN)
     assert verdict.word == "accepted"
     assert list(steps(verdict)) == [
-        "parse", "causal", "complexity", "support", "originality", "redundancy", "published", "alignment", "statistics"
+        "parse", "causal", "complexity", "support", "originality", "redundancy", "published", "alignment", "statistics",
+        "costs",
     ]  # fmt: skip  # a table
     assert [row.factor_id for row in run.ledger.library.rows()] == [verdict.factor_id]
     assert verdict.selection is not None
@@ -513,13 +514,21 @@ def test_days_after_search_change_nothing_in_a_combination(lab: Make, planted: P
 def test_the_test_is_one_sided_in_the_direction_of_the_search(lab: Make) -> None:
     run = lab()
     kept = {}
-    for text in (*JUNK, *(f"-({text})" for text in JUNK)):
-        name = run.scored(text)
-        selection = run.evaluator.submissions.submit([name])[0].selection
-        if selection is not None:  # not one that the first four made old
-            kept[run.direction(text) * selection["t"] > 0] = selection["p_value"]
-            assert (selection["p_value"] < 0.5) is (run.direction(text) * selection["t"] > 0)
+    for text in JUNK:
+        selection = run.judged(text).selection or {}
+        t = selection.get("added", selection)["t"]
+        kept[run.direction(text) * t > 0] = selection["p_value"]
+        assert (selection["p_value"] < 0.5) is (run.direction(text) * t > 0)
     assert set(kept) == {True, False}
+
+
+def test_the_same_ranks_have_nothing_left_for_a_second_trial(lab: Make) -> None:
+    run = lab(max_similarity=1.0, max_redundancy=1.0)
+    run.judged(JUNK[0])
+    for text in (f"-({JUNK[0]})", f"rank({JUNK[0]})", f"rank({JUNK[0]}) + 0.05 * {JUNK[1]}"):
+        again = run.judged(text)
+        assert (again.word, (again.selection or {})["p_value"]) == ("rejected", 1.0)
+        assert "for what it adds to" in again.reasons[-1].message
 
 
 def test_a_set_is_judged_by_its_members(lab: Make) -> None:

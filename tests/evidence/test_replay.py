@@ -17,10 +17,10 @@ import pytest
 from alphaloom.evaluation import Evaluator
 from alphaloom.evaluation.checks.verification import find_loose_ends, replay_on_panel
 from alphaloom.evidence.archive import RunArchive
-from alphaloom.evidence.gate.trial_evidence import TrialEvidence, decide_trial
+from alphaloom.evidence.gate.trial_evidence import TrialEvidence, build_verdict, decide_trial
 from alphaloom.evidence.replay import TOO_OLD_MESSAGE, Replay, replay_verdict
 from alphaloom.evidence.settings import complete_settings
-from alphaloom.ledger import Ledger
+from alphaloom.ledger import Ledger, VerdictRow
 
 from .lab import KNOWN, SMALL, Lab, market, read
 
@@ -210,7 +210,9 @@ def forged_look(workspace: Path, *, everywhere: bool) -> None:
     with read(workspace) as ledger:
         trial = ledger.trials.all()[1]
         seen = TrialEvidence.read(ledger.objects.get(str((trial.outcome or {})["seen"])))
-        better = replace(seen, rank_ic=seen.rank_ic + 0.002 * seen.asked["sign"])
+        shift = 0.002 * seen.asked["sign"]
+        assert seen.added is not None  # it was judged beside what was accepted before
+        better = replace(seen, rank_ic=seen.rank_ic + shift, added=seen.added + shift)
         if everywhere:
             from alphaloom.evidence.newey_west import newey_west_t
             from alphaloom.evidence.scoring.metrics import round_significant
@@ -224,27 +226,17 @@ def forged_look(workspace: Path, *, everywhere: bool) -> None:
         outcome = dict(trial.outcome or {}) | new
         if everywhere:
             outcome |= decide_trial(better, trial.number, 1)
-            verdict = outcome
+            verdict = build_verdict(replace(trial, outcome=outcome), []).row(RUN)
     forge(workspace, "outcomes", "trial = 2", lambda record: record.update(outcome))
     if everywhere:
         where = "json_extract(body, '$.metrics.trial') = 2"
         forge(workspace, "verdicts", where, lambda record: rewrite(record, verdict))
 
 
-def rewrite(record: dict[str, Any], outcome: dict[str, Any]) -> None:
+def rewrite(record: dict[str, Any], verdict: VerdictRow) -> None:
     """Make a verdict say what a forged outcome says."""
-    numbers = {key: outcome[key] for key in ("p_value", "level", "discoveries_before")}
-    record["metrics"]["selection"] = {
-        **outcome["selection"],
-        **numbers,
-        "deflated_sharpe": outcome["deflated_sharpe"],
-        "power": outcome["power"],
-    }
-    record["reasons"][-1]["numbers"].update(numbers)
-    record["reasons"][-1]["message"] = (
-        f"p = {outcome['p_value']:.2g} on selection, level {outcome['level']:.2g} for trial 2 with 1 found before"
-        f"; a RankIC of {outcome['power']['rank_ic_provable']:.3f} there is proof"
-    )
+    record["metrics"]["selection"] = dict(verdict.metrics["selection"])
+    record["reasons"][-1] = dict(verdict.reasons[-1])
 
 
 def test_another_series_is_found_by_what_follows_from_it(workspace: Path) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from alphaloom.evaluation import recall_facts
-from alphaloom.evaluation.admission import retire_factor
+from alphaloom.evaluation.admission import add_by_hand, retire_factor
 from alphaloom.evaluation.checks.verification import replay_on_panel
 from alphaloom.evidence import EvidenceSettings
 from alphaloom.evidence.archive import RunArchive
@@ -19,7 +19,7 @@ from alphaloom.evidence.gate.succession import read_decaying
 from alphaloom.evidence.originality.redundancy import rank_correlation
 from alphaloom.evidence.replay import replay_verdict
 from alphaloom.evidence.settings import LibrarySettings
-from alphaloom.factors import Engine
+from alphaloom.factors import Engine, parse
 from alphaloom.ledger import Ledger
 from alphaloom.library.condition import Condition
 from alphaloom.library.entries import find_entry
@@ -158,7 +158,7 @@ def test_selection_judges_what_is_left_and_the_record_can_be_run_again(ledger: L
 
 def test_a_successor_takes_the_place_of_what_decayed(ledger: Ledger) -> None:
     name = decayed(ledger)
-    other = Lab.open(ledger, "other", first(), EASY).judged(FRESH)
+    other = add_by_hand(ledger, parse(FRESH), "2029-01-01").entry
     heir = later(ledger, "named").judged(HEIR, succeeds=name).factor_id
     with pytest.raises(LibraryRefused, match="no successor"):
         retire_factor(ledger, name, "a stranger takes over", "2030-01-01", other.factor_id)

@@ -21,7 +21,7 @@ import pytest
 __all__ = ["agrees", "digest", "facts_of_results", "words_of"]
 
 FOLDER = Path(__file__).parent
-VERDICTS = ("accepted", "watchlist", "rejected", "untested")
+VERDICTS = ("accepted", "proven", "watchlist", "rejected", "members", "untested")
 SAME = 1e-6
 """Relative difference of sums that another processor makes in the last digits of a forecast."""
 

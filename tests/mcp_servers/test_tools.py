@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from alphaloom.evaluation import Budget, BudgetMeter, Evaluator
+from alphaloom.evidence.gate import UNTRADABLE
 from alphaloom.ledger import AlphaloomError, Ledger, LedgerConflict
 from alphaloom.ledger.database.protocol import workspace_error
 from alphaloom.ledger.errors import DamagedObject
@@ -214,7 +215,7 @@ def test_a_factor_is_scored_submitted_and_recalled(call: Call, evaluator: Evalua
     assert call("evaluation.score_factor", **asked(evaluator, ONE)) == scored
     verdict = call("evaluation.submit_to_gate", ids=[scored["id"]], key="s")
     assert verdict["key"] == "s"
-    assert verdict["verdicts"][0]["verdict"] in {"accepted", "watchlist", "rejected"}
+    assert verdict["verdicts"][0]["verdict"] in {"accepted", UNTRADABLE, "watchlist", "rejected"}
     ids = [
         call("evaluation.score_factor", **asked(evaluator, text, key, id=key))["id"]
         for text, key in ((TWO, "k2"), (THREE, "k3"))

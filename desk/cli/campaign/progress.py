@@ -211,7 +211,8 @@ def funnel_line(counts: Counts, budget: int) -> str:
 def verdicts_line(counts: Counts) -> str:
     """Return the counts of verdicts."""
     waits = f", {counts.awaiting} to approve" if counts.awaiting else ""
-    return f"{counts.accepted} accepted, {counts.watched} watched, {counts.rejected} rejected{waits}"
+    proven = f", {counts.proven} proven but not tradable alone" if counts.proven else ""
+    return f"{counts.accepted} accepted{proven}, {counts.watched} watched, {counts.rejected} rejected{waits}"
 
 
 def best_line(best: Best | None) -> str:

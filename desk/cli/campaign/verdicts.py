@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from ...figures import DASH, number, p_value_text, short_id
+from ...report.baseline import baseline_sentence, worth_sentence
 from ...report.cards import find_deciding_step
 from ...report.page import collect_notes, sealed_sentence, sort_by_strength, sort_by_trial, verdict_sentence
 from ..formula_source import summarise_formula
@@ -19,7 +20,14 @@ __all__ = ["print_verdicts"]
 
 MAX_REJECTED_PRINTED = 10
 MAX_UNTESTED_PRINTED = 3
-VERDICT_STYLES = {"accepted": "green", "watched": "yellow", "rejected": "red", "not tested": "dim"}
+VERDICT_STYLES = {
+    "accepted": "green",
+    "proven, no book": "yellow",
+    "watched": "yellow",
+    "rejected": "red",
+    "member": "green",
+    "not tested": "dim",
+}
 
 
 def print_verdicts(results: Results) -> None:
@@ -30,8 +38,9 @@ def print_verdicts(results: Results) -> None:
 
     console = stdout_console()
     console.print(Text(verdict_sentence(results), style="bold"))
-    if honest := sealed_sentence(results):
-        console.print(Text(honest), soft_wrap=True)
+    for sentence in (worth_sentence(results), baseline_sentence(results), sealed_sentence(results)):
+        if sentence:
+            console.print(Text(sentence), soft_wrap=True)
     table = _build_table(results)
     if table.row_count:
         console.print(table)
@@ -56,6 +65,8 @@ def _build_table(results: Results) -> Table:
     untested = sort_by_strength(results.untested)[:MAX_UNTESTED_PRINTED]
     verdicts = (
         ("accepted", sort_by_trial(results.accepted)),
+        ("member", sort_by_strength(results.members)),
+        ("proven, no book", sort_by_trial(results.proven)),
         ("watched", sort_by_trial(results.watchlist)),
         ("rejected", strongest),
         ("not tested", untested),

@@ -105,6 +105,8 @@ def _print(facts: Mapping[str, Any]) -> None:
 
 def _describe_basis(facts: Mapping[str, Any]) -> list[str]:
     """Describe the basis of the figures."""
+    from ....evidence.originality import describe_published
+
     window, scatter = facts["selection"], facts["scatter"]
     spent = facts["trials_spent_here"]
     low, high = scatter["middle_half"]
@@ -118,7 +120,7 @@ def _describe_basis(facts: Mapping[str, Any]) -> list[str]:
         ),
         f"{where}; none was read, and {plural(spent, 'trial was', 'trials were')} spent on them in this workspace.",
         (
-            f"{measured}, the median of {scatter['factors']} published factors "
+            f"{measured}, the median of {describe_published(scatter['factors'])} without a grouping "
             f"(middle half {number(low, 2)} to {number(high, 2)})."
         ),
         "What is proven grows with the scatter; after an acceptance the level doubles and the bar falls.",

@@ -20,6 +20,7 @@ Facts = Mapping[str, Any]
 STATUS_STYLES = {"live": "green", "decaying": "yellow", "watchlist": "cyan", "retired": "dim"}
 ORIGIN_WORDS = {
     "accepted": "accepted in",
+    "member": "part of a combination accepted in",
     "promoted": "proven on new days; judged in",
     "watchlist": "unproven; judged in",
 }
