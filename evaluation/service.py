@@ -29,6 +29,7 @@ from ..ledger import Attempt, Evaluation, Ledger, Stage
 from ..market import Panel
 from ..search import SearchConstraints
 from ..search.surrogate import Samples, SurrogateModel
+from .batches import RemoteSheets
 from .budget import Budget, BudgetMeter
 from .panel_factors import PanelFactors
 from .pending_cases import Reviews
@@ -64,6 +65,7 @@ class Evaluator:
     approve: bool = False
     samples: Samples = field(default_factory=Samples, repr=False, compare=False)
     pace: TimeSteps | None = None
+    remote: RemoteSheets | None = field(default=None, repr=False, compare=False)
     turn: AbstractContextManager[Any] = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
     log: RunLog = field(init=False, repr=False, compare=False)
     factors: PanelFactors = field(init=False, repr=False, compare=False)
@@ -79,7 +81,7 @@ class Evaluator:
         reviews = Reviews(self.ledger, self.run, self.approve)
         library = RunLibrary(factors, self.scorer, reviews, self.settings)
         meter = BudgetMeter(self.budget, self.windows, log)
-        scoring = SearchScoring(factors, self.scorer, library, self.settings)
+        scoring = SearchScoring(factors, self.scorer, library, self.settings, self.remote)
         gate = AcceptanceGate(self.scorer, self.windows, self.ledger, self.settings, self.run, self.engine, self.pace)
         submissions = Submissions(gate, scoring, meter, self.turn)
         services = {"log": log, "factors": factors, "library": library, "meter": meter, "scoring": scoring}

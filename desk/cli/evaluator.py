@@ -42,6 +42,7 @@ def open_evaluator(purpose: str, place: DataOptions, *, recorded: bool) -> Itera
         ledger = stack.enter_context(Ledger.open(place.workspace or WORKSPACE, clock=lambda: datetime.now(UTC)))
         runner = stack.enter_context(LazySandbox(settings.sandbox)).ready()
         context = PanelContext.set_up(panel, ledger, settings.evidence, dataset, store=recorded, runner=runner)
+        context = context.on_cluster(runner)
         name = f"{clock:%Y%m%d-%H%M%S}-{purpose}-{compute_digest(clock.isoformat())[:4]}"
         limits = SearchConstraints(settings.steer.fields, settings.steer.avoid)
         evaluator = context.evaluator(name, settings.budget, mandate=limits)

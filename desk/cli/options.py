@@ -135,7 +135,7 @@ Executor = Annotated[
     typer.Option(
         "--executor",
         metavar="local|ray",
-        help="Where Python factors run: here, or on Ray (the package ray).",
+        help="Where Python factors run and formulas are scored: here, or on Ray (the package ray).",
     ),
 ]
 SandboxBackend = Annotated[

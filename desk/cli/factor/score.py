@@ -28,6 +28,7 @@ from ..options import (
     Workspace,
     data_line,
 )
+from .batch import FormulasFile, SheetsFile, refuse_beside_file, require_expression, score_file
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -47,8 +48,11 @@ app = typer.Typer(no_args_is_help=True, help="Work on factors.")
 )
 def score(
     expression: Annotated[
-        str, typer.Argument(metavar="EXPR", help="e.g. 'rank(ts_std(returns, 30)) * -1'; or FILE.py, a Python factor")
-    ],
+        str | None,
+        typer.Argument(metavar="EXPR", help="e.g. 'rank(ts_std(returns, 30)) * -1'; or FILE.py, a Python factor"),
+    ] = None,
+    file: FormulasFile = None,
+    out: SheetsFile = None,
     campaign: CampaignFile = None,
     panel: PanelFile = None,
     sectors: SectorsFile = None,
@@ -66,13 +70,17 @@ def score(
     html: HtmlFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Score a factor on the search window; days that are sealed are never read."""
-    code = read_formula_source(expression)
+    """Score a factor, or a file of formulas, on the search window; days that are sealed are never read."""
+    place = DataOptions(campaign, panel, sectors, as_of.date() if as_of else None, workspace, executor, sandbox_backend)
+    if file is not None:
+        refuse_beside_file(EXPR=expression, gate=gate, stress=stress, html=html)
+        score_file(file, out, place, dialect, as_json=as_json)
+        return
+    code = read_formula_source(require_expression(expression, out))
     if html:
         refuse_foreign_file(html)
     from ..evaluator import score_factor
 
-    place = DataOptions(campaign, panel, sectors, as_of.date() if as_of else None, workspace, executor, sandbox_backend)
     sheet = score_factor(code, place, gate=gate, dialect=dialect, stress=stress)
     if as_json:
         page = {"page": str(_write_page(html, sheet))} if html else {}
