@@ -15,7 +15,7 @@ from .formula_bench import MeasuredFormula
 
 __all__ = ["FormulaRow", "SheetColumn", "SheetTable"]
 
-QUINTILES = range(1, 6)
+QUINTILE_NUMBERS = range(1, 6)
 CORRELATION, ANNUAL_RATIO = "correlation, -1 to 1", "ratio, annualised by the square root of 252"
 DATA_CODE = "data"
 """Code of the warnings about the panel, which are the same for every formula."""
@@ -75,7 +75,7 @@ class SheetTable:
             ("coverage", "share, 0 to 1", "share of the universe's cells that have a value"),
             ("merit", "standard errors", "absolute t less the price of the formula's complexity"),
             *((f"rank_ic_{h}d", CORRELATION, f"mean RankIC at {h} days, on every fifth day") for h in HORIZONS),
-            *((f"quintile_{i}", "decimal return", f"mean return over {days} less the day's mean") for i in QUINTILES),
+            *((f"quintile_{i}", "decimal return", f"mean return over {days} less the day's mean") for i in QUINTILE_NUMBERS),
             *((f"rank_ic_{year}", CORRELATION, f"mean RankIC of the search days of {year}") for year in self.years),
         ]
         counted = SheetColumn("days", pa.int32(), "days", "days with a RankIC")
