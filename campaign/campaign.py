@@ -165,7 +165,7 @@ class Campaign:
         return cls(settings.on(market), Path(workspace or WORKSPACE), ledger=ledger)
 
     def contained(self, executor: str | None = None, backend: str | None = None) -> Self:
-        """Return the campaign with another executor or sandbox backend for Python factors; None keeps the settings'."""
+        """Return the campaign with another executor or sandbox backend; None keeps the settings'."""
         sandbox = self.settings.sandbox.given(executor, backend)
         return replace(self, settings=self.settings.model_copy(update={"sandbox": sandbox}))
 
@@ -209,6 +209,7 @@ class Campaign:
             python, steer = self.settings.agents.python, self.settings.steer
             SearchConstraints(steer.fields).fit(panel)
             panel_context = PanelContext.set_up(panel, ledger, self.settings.evidence, dataset, runner=sandbox)
+            panel_context = panel_context.on_cluster(sandbox)
             if not self.run_id:
                 refuse_other_stream(ledger, panel_context.windows, self.settings.evidence)
             for text in texts.values():

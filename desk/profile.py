@@ -1,11 +1,11 @@
-"""The secondary lines of a factor's sheet as text."""
+"""The secondary lines of a factor's sheet, and its stress tests, as text."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from .figures import DASH, basis_points, number, percent
+from .figures import DASH, basis_points, format_share_kept, number, percent
 
 if TYPE_CHECKING:
     from ..evaluation.closing import (
@@ -14,11 +14,22 @@ if TYPE_CHECKING:
         Figure,
         NeutralisedIC,
         RegimeIC,
+        StressScenario,
         StyleExposures,
         WindowMetrics,
     )
 
-__all__ = ["curve_rows", "profile_rows", "spark"]
+__all__ = [
+    "EXPOSURE_WORDS",
+    "REGIME_ORDER",
+    "SHOWN_HORIZONS",
+    "STRESS_GROUP_TITLES",
+    "curve_rows",
+    "describe_scenario",
+    "format_stressed_figures",
+    "profile_rows",
+    "spark",
+]
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 SHOWN_HORIZONS = ("1", "2", "3", "5", "10", "20")
@@ -32,6 +43,13 @@ EXPOSURE_WORDS = {
 }
 MAX_SHARE_SHOWN_OF_IC = 2.0
 """Share of a RankIC beyond which it is not shown: a share of a RankIC near zero means nothing."""
+STRESS_GROUP_TITLES = {
+    "history": "historical stretches, against all other days",
+    "regime": "synthetic regimes, against the same days without",
+    "data": "spoiled data",
+    "fill": "fills and costs",
+}
+NO_SHARE_TEXT = "\N{MIDDLE DOT} %"
 
 
 def curve_rows(metrics: WindowMetrics) -> list[tuple[str, str]]:
@@ -123,3 +141,23 @@ def _format_amount(amount: Figure) -> str:
     if amount is None:
         return DASH
     return f"{amount / 1e9:,.1f} billion" if amount >= 1e9 else f"{amount / 1e6:,.3g} million"
+
+
+def describe_scenario(scenario: StressScenario) -> str:
+    """Return the stress in words; a historical one with its days."""
+    return f"{scenario.words}, {scenario.first} to {scenario.last}" if scenario.first else scenario.words
+
+
+def format_stressed_figures(scenario: StressScenario) -> list[str]:
+    """Return a scenario's seven cells: RankIC, clean, kept, net Sharpe, clean, kept, values left.
+
+    A figure that the stress does not affect is empty.
+    """
+    cells = []
+    for figure, digits in ((scenario.rank_ic, 4), (scenario.net_sharpe, 2)):
+        if figure is None:
+            cells += ["", "", ""]
+        else:
+            share = f"{format_share_kept(figure.keeps)} %".replace(NO_SHARE_TEXT, "")
+            cells += [number(figure.stressed, digits, sign=True), number(figure.clean, digits, sign=True), share]
+    return [*cells, percent(scenario.coverage, 0) if scenario.coverage is not None else ""]

@@ -19,7 +19,11 @@ if TYPE_CHECKING:
     from .checks.stress import stress_on_search as stress_on_search
     from .closing.builder import ResultsBuilder as ResultsBuilder
     from .closing.closing import Closing as Closing, close as close, write_closing as write_closing
-    from .closing.results import CampaignResult as CampaignResult, find_campaign as find_campaign
+    from .closing.results import (
+        CampaignResult as CampaignResult,
+        find_campaign as find_campaign,
+        read_sealed_exam as read_sealed_exam,
+    )
     from .context import (
         PanelContext as PanelContext,
         begin_run as begin_run,
@@ -40,7 +44,7 @@ else:
             "checks.stress": "stress_on_search",
             "closing.builder": "ResultsBuilder",
             "closing.closing": "Closing close write_closing",
-            "closing.results": "CampaignResult find_campaign",
+            "closing.results": "CampaignResult find_campaign read_sealed_exam",
             "context": "PanelContext begin_run refuse_other_stream",
             "drafts": "find_leaders find_unexplored pick_drafts",
             "pending_cases": "PersonDecision ReviewChoice Reviews",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from typing import Any, Protocol
@@ -16,14 +16,16 @@ from ..evidence import (
     fix_windows,
     windows_as_of,
 )
+from ..evidence.originality import values_of_published
 from ..evidence.scoring import Scorer
-from ..evidence.values import PYTHON_FOLDER, Computing, Contained, TimeSteps, note_screening_seed
+from ..evidence.values import PYTHON_FOLDER, Computing, Contained, LazySandbox, TimeSteps, note_screening_seed
 from ..factors import Engine
 from ..ledger import Ledger, Run, compute_digest
 from ..market import Panel, adjust_forwards
 from ..sandbox import Runner
 from ..search import SearchConstraints
 from ..search.surrogate import Samples
+from .batches import BenchParts, RemoteSheets
 from .budget import Budget
 from .service import Evaluator
 
@@ -39,6 +41,7 @@ class PanelContext:
     windows: Windows
     ledger: Ledger
     samples: Samples = field(default_factory=Samples)
+    remote: RemoteSheets | None = None
 
     @classmethod
     def set_up(  # noqa: PLR0913 - the two modes are named by their callers
@@ -76,6 +79,17 @@ class PanelContext:
         contained = Contained(adjusted, runner, ledger.workspace / PYTHON_FOLDER if store else None) if runner else None
         return cls(Computing(Engine(adjusted), contained), scorer, windows, ledger)
 
+    def on_cluster(self, sandbox: LazySandbox) -> PanelContext:
+        """Return a context whose formulas are scored by the workers of the sandbox's cluster, if it has one."""
+        if not sandbox.has_cluster:
+            return self
+        return replace(self, remote=RemoteSheets(lambda parts: sandbox.crew(parts.build), self._pack_bench))
+
+    def _pack_bench(self) -> BenchParts:
+        window, settings = self.windows.search, self.scorer.settings
+        published = values_of_published(self.engine, window, self.ledger.workspace, settings)
+        return BenchParts(self.scorer.panel, settings, window, published.pack_sketches())
+
     def evaluator(
         self,
         run: str,
@@ -93,7 +107,7 @@ class PanelContext:
         """
         limits = (mandate or SearchConstraints()).fit(self.scorer.panel)
         parts = (self.engine, self.scorer, self.windows, self.ledger, self.scorer.settings, budget, run)
-        return Evaluator(*parts, python, limits, approve, self.samples, pace)
+        return Evaluator(*parts, python, limits, approve, self.samples, pace, self.remote)
 
 
 def _refuse_unprovable(days: int, horizon: int, lag: int) -> None:

@@ -42,7 +42,10 @@ def pick_drafts(
         forecasts[place] = forecast.record()
     fit = list(islice((at for at in order if not find_refusal(evaluator, formulas[at], claim)), count))
     against = [at for at in fit if either and forecasts_read[at].record()["rank_ic"] * claim.direction < 0]
-    turned = [{"place": places[at], "text": _negate_formula(formulas[at])} for at in against]
+    negated = {at: _negate_formula(formulas[at]) for at in against}
+    turned = [{"place": places[at], "text": text} for at, text in negated.items()]
+    if evaluator.remote:  # the chosen drafts are probably scored next
+        evaluator.remote.ask([evaluator.read(negated[at]) if at in negated else formulas[at] for at in fit])
     return {"forecasts": forecasts, "chosen": [places[at] for at in fit], "turned": turned}
 
 

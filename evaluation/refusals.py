@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..evidence import Claim, PythonRefused
 from ..evidence.gate import find_breaches, find_word_mismatches
-from ..evidence.originality import describe_twin, find_nearest
-from ..evidence.scoring import round_significant
+from ..evidence.originality import find_nearest
 from ..factors import Expression
 from ..ledger import Stage
 
@@ -18,7 +14,7 @@ if TYPE_CHECKING:
     from .run_library import RunLibrary
     from .service import Evaluator
 
-__all__ = ["find_refusal", "known_seed", "known_values", "refusal_warnings", "refuse_by_running", "resemblance"]
+__all__ = ["find_refusal", "known_seed", "refusal_warnings", "refuse_by_running", "resemblance"]
 
 NO_PYTHON = "this campaign takes no Python factors (agents.python is false): write a formula"
 
@@ -68,14 +64,6 @@ def known_seed(evaluator: Evaluator, expression: Expression) -> list[dict[str, A
     """Return the weakness "known" of a person's own formula that is not new: it may only be a parent."""
     sentences = resemblance(evaluator.library, expression) if expression.text in evaluator.mandate.seeds else []
     return [{"code": "known", "message": sentence, "value": None} for sentence in sentences]
-
-
-def known_values(library: RunLibrary, values: NDArray[np.float32]) -> list[dict[str, Any]]:
-    """Return the weakness "known" of values `[T, N]` that rank the names as a published factor does."""
-    twin = library.published_values.beyond(values, library.settings.max_redundancy)
-    if twin is None:
-        return []
-    return [{"code": "known", "message": describe_twin(twin), "value": round_significant(twin.rank_correlation)}]
 
 
 def refusal_warnings(evaluator: Evaluator, expression: Expression) -> list[dict[str, str]]:

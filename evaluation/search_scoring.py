@@ -2,43 +2,55 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, cast
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any
 
 from ..evidence import EvidenceSettings
-from ..evidence.gate import compute_complexity_price
-from ..evidence.scoring import Scorer, round_significant
+from ..evidence.gate import PriceLevelTest
+from ..evidence.scoring import Scorer
 from ..factors import Expression
 from ..ledger import Evaluation
+from .batches import FormulaBench, MeasuredFormula, RemoteSheets
 from .panel_factors import PanelFactors
-from .refusals import known_values
 from .run_library import RunLibrary
-from .weaknesses import name_weaknesses
 
 
 @dataclass(frozen=True)
 class SearchScoring:
-    """Scores factors on the search window of one run; it has no budget."""
+    """Scores factors on the search window of one run; it has no budget.
+
+    With `remote` the workers of a cluster compute the sheets of formulas; the sheets are the same.
+    """
 
     factors: PanelFactors
     scorer: Scorer
     library: RunLibrary
     settings: EvidenceSettings
+    remote: RemoteSheets | None = None
+
+    @cached_property
+    def bench(self) -> FormulaBench:
+        """Return the function that scores formulas in this process."""
+        window, published = self.factors.windows.search, self.library.published_values
+        return FormulaBench(self.factors.search_engine, self.scorer, window, published, self.settings)
 
     def measure(self, expression: Expression) -> dict[str, Any]:
         """Return the sheet of a factor on search, with its fields, weaknesses and merit; nothing is recorded."""
-        values, search = self.factors.values(expression), self.factors.windows.search
-        sheet = self.factors.search_engine.stamped(expression, self.scorer.examine(values, search).record())
-        weaknesses = name_weaknesses(sheet, values, self.scorer.exposures, search) + known_values(self.library, values)
-        merit = abs(float(cast("float", sheet["t"] or 0.0))) - compute_complexity_price(
-            expression, self.settings.complexity
-        )
-        return {
-            **sheet,
-            "fields": sorted(expression.fields),
-            "weaknesses": weaknesses,
-            "merit": round_significant(merit),
-        }
+        sheet = self.remote.take(expression) if self.remote else None
+        if sheet is None:
+            sheet = self.bench.measure(expression, self.factors.values(expression))
+        return self.factors.search_engine.stamped(expression, sheet)
+
+    def open_bench(self, dialect: str) -> Callable[[Iterator[list[str]]], Iterator[list[MeasuredFormula]]]:
+        """Return the function that scores batches of formulas of a dialect, in order: here, or on the cluster."""
+        if self.remote:
+            return self.remote.hire(dialect=dialect).answer_each
+        panel, engine = self.factors.search_engine.panel, self.factors.search_engine
+        levels = PriceLevelTest(panel, self.factors.windows.search, engine)
+        bench = replace(self.bench, dialect=dialect, levels=levels)
+        return partial(map, bench)
 
     def record(self, expression: Expression, hypothesis: str) -> Evaluation:
         """Score a factor and record the evaluation; sets are scored even when the budget of evaluations is spent."""

@@ -29,6 +29,7 @@ from ..ledger import Attempt, Evaluation, Ledger, Stage
 from ..market import Panel
 from ..search import SearchConstraints
 from ..search.surrogate import Samples, SurrogateModel
+from .batches import RemoteSheets
 from .budget import Budget, BudgetMeter
 from .panel_factors import PanelFactors
 from .pending_cases import Reviews
@@ -64,6 +65,7 @@ class Evaluator:
     approve: bool = False
     samples: Samples = field(default_factory=Samples, repr=False, compare=False)
     pace: TimeSteps | None = None
+    remote: RemoteSheets | None = field(default=None, repr=False, compare=False)
     turn: AbstractContextManager[Any] = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
     log: RunLog = field(init=False, repr=False, compare=False)
     factors: PanelFactors = field(init=False, repr=False, compare=False)
@@ -79,7 +81,7 @@ class Evaluator:
         reviews = Reviews(self.ledger, self.run, self.approve)
         library = RunLibrary(factors, self.scorer, reviews, self.settings)
         meter = BudgetMeter(self.budget, self.windows, log)
-        scoring = SearchScoring(factors, self.scorer, library, self.settings)
+        scoring = SearchScoring(factors, self.scorer, library, self.settings, self.remote)
         gate = AcceptanceGate(self.scorer, self.windows, self.ledger, self.settings, self.run, self.engine, self.pace)
         submissions = Submissions(gate, scoring, meter, self.turn)
         services = {"log": log, "factors": factors, "library": library, "meter": meter, "scoring": scoring}
@@ -210,7 +212,7 @@ class Evaluator:
         }
 
     def score(self, text: str, dialect: str = "alphaloom") -> dict[str, Any]:
-        """Return a factor's metrics and profile on search; nothing is recorded, and only look-ahead is refused."""
+        """Return a factor's `FactorSheet` on search as JSON; nothing is recorded, and only look-ahead is refused."""
         expression = self.read(text, dialect)
         self.factors.search_engine.screen(expression)
         values = self.values(expression)
@@ -225,5 +227,9 @@ class Evaluator:
             doubts.append({"code": "adds_little", "message": sentence})
         doubts += [{"code": "python" if expression.code else "units", "message": text} for text in expression.warnings]
         figures = {key: value for key, value in sheet.items() if key not in {"weaknesses", "merit", "fields"}}
-        beside = {"incremental": added.record() if added else None, "warnings": doubts}
+        beside = {
+            "daily": self.scorer.record_daily_rank_ic(values, self.windows.search),
+            "incremental": added.record() if added else None,
+            "warnings": doubts,
+        }
         return figures | {"id": expression.id, "text": expression.text, "explained": explain(expression)} | beside

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         complete_settings as complete_settings,
     )
     from .windows import (
+        HORIZONS as HORIZONS,
         Window as Window,
         Windows as Windows,
         fix_windows as fix_windows,
@@ -72,6 +73,6 @@ else:
                 "RecordDifference Replay find_differences find_series_difference read_trial_evidence replay_verdict"
             ),
             "settings": "EvidenceSettings LibrarySettings RECORDED_CONTEXT complete_settings",
-            "windows": "Window Windows fix_windows windows_as_of",
+            "windows": "HORIZONS Window Windows fix_windows windows_as_of",
         },
     )

@@ -13,7 +13,7 @@ from ..lazy import lazy_names
 if TYPE_CHECKING:
     from .causality.proof import draw_seed as draw_seed, prove as prove
     from .causality.proof_record import CausalProof as CausalProof
-    from .cluster import Cluster as Cluster
+    from .cluster import Cluster as Cluster, Crew as Crew
     from .errors import (
         BadInput as BadInput,
         BadResult as BadResult,
@@ -37,7 +37,7 @@ else:
         {
             "causality.proof": "draw_seed prove",
             "causality.proof_record": "CausalProof",
-            "cluster": "Cluster",
+            "cluster": "Cluster Crew",
             "errors": (
                 "BadInput BadResult Busy Crashed NotCausal NotDeterministic OutOfMemory Refused SandboxError "
                 "SandboxUnavailable TimedOut"

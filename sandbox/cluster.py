@@ -1,8 +1,11 @@
-"""The same jobs on Ray: each worker of the cluster holds a sandbox of its own.
+"""The same jobs on Ray: each worker of the cluster holds a sandbox of its own, or a function that answers batches.
 
 Generated code never runs in a Ray worker: the worker hands it to the native sandbox of its node, which answers in raw
 float64, and passes values and errors on as plain data. A panel is put into the object store once. The pool keeps the
 order, bounds the queue and repeats the jobs of a dead worker; the bytes are those of one machine.
+
+A crew needs no sandbox: its workers answer batches (of formulas) with a function of ours, which each worker builds
+once from what lies in the object store. It keeps order and repeats in the same way.
 
 A cluster that is started here listens on the loopback device only, requires a token, has no dashboard, sends no usage
 statistics, sees only the listed variables of this process's environment, and ends when it is closed.
@@ -13,14 +16,16 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
+import queue
 import secrets
 import shutil
 import socket
 import sys
 import tempfile
 import threading
-from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
@@ -41,7 +46,9 @@ from .native.capability import probe_sandbox
 from .sandbox import Sandbox
 
 _MAX_PANELS_HELD, _STORE_MB, _STATION_GRACE_S, _NODE_TIMEOUT_S = 4, 256, 60.0, 120.0
-_CLUSTER_PACKAGES = ("alphaloom", "numpy", "pandas")
+_BATCH_TRIES = 4
+"""Workers on which a batch is tried before the cluster counts as unable to answer it."""
+_CLUSTER_PACKAGES = ("alphaloom", "numba", "numpy", "pandas")
 """Packages that must have the same version on every node, because the bytes depend on them."""
 _KEPT_VARIABLES = ("HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "TZ")
 """Variables of the environment that Ray's processes see; API keys are left out."""
@@ -87,6 +94,126 @@ class Cluster(Sandbox):
     def refused(self) -> Mapping[str, str]:
         """Return the nodes that run no code, each with the reason."""
         return self._nodes.refused
+
+    def crew(self, build: Callable[[], AnswerBatch]) -> Crew:
+        """Return workers that answer batches; it ends with the cluster.
+
+        Parameters
+        ----------
+        build
+            Called once in each worker, returns the function that answers batches there. It is pickled into the object
+            store once, with all that it holds; workers of one node share its arrays.
+        """
+        return self._nodes.make_crew(build)
+
+
+AnswerBatch = Callable[[Any], Any]
+
+
+class Crew:
+    """Workers of a cluster that answer batches, each with one function that it has built; see `Cluster.crew`.
+
+    A worker is started with its first batch. The batch of a worker that died is answered by a new one. The workers ask
+    the cluster for no core of their own: sandboxes of the same session, which have them, wait meanwhile.
+    """
+
+    def __init__(self, start: Callable[[], Any], workers: int) -> None:
+        self._start, self._workers = start, workers
+        self._threads = ThreadPoolExecutor(workers, "crew")
+        self._idle: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._stations: list[Any] = []
+        self._lock, self._closed = threading.Lock(), False
+        for _ in range(workers):
+            self._idle.put(None)
+
+    @property
+    def workers(self) -> int:
+        """Return the number of batches that are answered at the same time."""
+        return self._workers
+
+    def submit(self, batch: Any) -> Future[Any]:
+        """Begin to answer a batch; an error of the function is raised by the result.
+
+        Raises
+        ------
+        SandboxUnavailable
+            In the result: every worker that tried the batch died.
+        """
+        return self._threads.submit(self._answer, batch)
+
+    def answer_each(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """Yield the answers in the order of the batches; up to two for each worker are under way ahead of the next."""
+        under_way: deque[Future[Any]] = deque()
+        try:
+            for batch in batches:
+                under_way.append(self.submit(batch))
+                if len(under_way) >= 2 * self._workers:
+                    yield under_way.popleft().result()
+            while under_way:
+                yield under_way.popleft().result()
+        finally:
+            for future in under_way:
+                future.cancel()
+
+    def close(self) -> None:
+        """End the workers and give up the batches under way."""
+        with self._lock:
+            self._closed = True
+            stations = self._stations.copy()
+        for station in stations:
+            _kill_station(station)
+        self._threads.shutdown(cancel_futures=True)
+
+    def _answer(self, batch: Any) -> Any:
+        ray, problem = _import_ray(), ""
+        station = self._idle.get()
+        try:
+            for _ in range(_BATCH_TRIES):
+                station = station or self._start_station()
+                try:
+                    return ray.get(station.answer.remote(batch))
+                except ray.exceptions.RayTaskError:
+                    raise
+                except ray.exceptions.RayError as error:
+                    problem = type(error).__name__
+                    self._drop_station(station)
+                    station = None
+        finally:
+            self._idle.put(station)
+        raise SandboxUnavailable(
+            f"{_BATCH_TRIES} workers of the cluster died of one batch ({problem})",
+            field="workers",
+            hint="Give its nodes more memory, or leave --executor ray away.",
+        )
+
+    def _start_station(self) -> Any:
+        with self._lock:
+            if self._closed:
+                raise SandboxError("the cluster is closed", field="sandbox", hint="Make a new one.")
+            self._stations.append(self._start())
+            return self._stations[-1]
+
+    def _drop_station(self, station: Any) -> None:
+        with self._lock:
+            if station in self._stations:
+                self._stations.remove(station)
+        _kill_station(station)
+
+
+class BatchStation:
+    """The actor in a Ray worker that answers batches."""
+
+    def __init__(self, stored: list[Any]) -> None:
+        self._stored = stored
+        self._answer: AnswerBatch | None = None
+
+    def answer(self, batch: Any) -> Any:
+        """Return the function's answer to a batch; the function is built with the first, so that its errors arrive."""
+        if self._answer is None:
+            import ray
+
+            self._answer = ray.get(self._stored[0])()
+        return self._answer(batch)
 
 
 class Station:
@@ -134,6 +261,7 @@ class _Nodes:
         self._panels: OrderedDict[str, Any] = OrderedDict()
         self._good: list[str] = []
         self._ours: _OwnCluster | None = None
+        self._crews: list[Crew] = []
         self.refused: dict[str, str] = {}
 
     def check(self) -> None:
@@ -169,6 +297,19 @@ class _Nodes:
         )
         return _Actor(station, self.store_panel)
 
+    def make_crew(self, build: Callable[[], AnswerBatch]) -> Crew:
+        """Return a crew whose workers share what `build` holds."""
+        ray = _import_ray()
+        stored = [ray.put(build)]
+
+        def start() -> Any:
+            node = self._good[next(self._turn) % len(self._good)]
+            options = {"num_cpus": 0, "max_restarts": 0, "scheduling_strategy": _node_strategy(node)}
+            return ray.remote(BatchStation).options(**options).remote(stored)
+
+        self._crews.append(Crew(start, self._workers))
+        return self._crews[-1]
+
     def store_panel(self, frames: Frames) -> tuple[str, list[Any]]:
         """Put a panel into the object store, once, and return its digest and its reference."""
         with self._lock:
@@ -181,7 +322,9 @@ class _Nodes:
             return frames.digest, [self._panels[frames.digest]]
 
     def close(self) -> None:
-        """Drop the panels, and end the cluster if it was started here."""
+        """End the crews, drop the panels, and end the cluster if it was started here."""
+        while self._crews:
+            self._crews.pop().close()
         self._panels.clear()
         if self._ours is not None:
             self._ours.close()
@@ -216,9 +359,7 @@ class _Actor:
 
     def close(self) -> None:
         """End the station."""
-        ray = _import_ray()
-        if ray.is_initialized():
-            ray.kill(self._station)
+        _kill_station(self._station)
 
 
 @dataclass
@@ -261,6 +402,12 @@ class _OwnCluster:
         """End all its processes and delete its folder."""
         _import_ray().shutdown()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _kill_station(station: Any) -> None:
+    ray = _import_ray()
+    if ray.is_initialized():
+        ray.kill(station)
 
 
 def _import_ray() -> Any:

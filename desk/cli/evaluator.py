@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
@@ -10,15 +11,21 @@ from typing import Any
 from ...campaign import WORKSPACE, Settings
 from ...evaluation import Evaluator, PanelContext, stress_on_search
 from ...evidence import Claim, Proposal
+from ...evidence.originality import measure_beside, rank_correlation
+from ...evidence.scoring import round_significant
 from ...evidence.values import LazySandbox
-from ...factors import parse
+from ...factors import Expression, parse
+from ...factors.similarity import KnownFormula, compare_formulas
 from ...ledger import Ledger, Run, compute_digest, read_settings
+from ...library import find_entry
 from ...search import SearchConstraints
 from ..errors import DeskError
 from .options import DataOptions
 
-__all__ = ["data_of", "score_factor", "settings_at"]
+__all__ = ["compare_factors", "data_of", "score_factor", "settings_at"]
 
+LIBRARY_ID = re.compile("f[0-9a-f]{2,16}")
+"""An id of the library, or its start; a column of the panel with such a name is a formula."""
 NO_HYPOTHESIS_NOTE = "submitted by hand, with no hypothesis but its own direction on the search window"
 
 
@@ -35,6 +42,7 @@ def open_evaluator(purpose: str, place: DataOptions, *, recorded: bool) -> Itera
         ledger = stack.enter_context(Ledger.open(place.workspace or WORKSPACE, clock=lambda: datetime.now(UTC)))
         runner = stack.enter_context(LazySandbox(settings.sandbox)).ready()
         context = PanelContext.set_up(panel, ledger, settings.evidence, dataset, store=recorded, runner=runner)
+        context = context.on_cluster(runner)
         name = f"{clock:%Y%m%d-%H%M%S}-{purpose}-{compute_digest(clock.isoformat())[:4]}"
         limits = SearchConstraints(settings.steer.fields, settings.steer.avoid)
         evaluator = context.evaluator(name, settings.budget, mandate=limits)
@@ -107,6 +115,56 @@ def score_factor(
         if stress:
             facts["stress"] = _stress_factor(evaluator, text, dialect)
         return {**facts, "gate": _submit_to_gate(evaluator, text, sheet)} if gate else facts
+
+
+def compare_factors(words: tuple[str, str], place: DataOptions, *, dialect: str = "alphaloom") -> dict[str, Any]:
+    """Return the sheets of two factors on one panel, `a` and `b`, and what each adds to the other.
+
+    Parameters
+    ----------
+    words
+        Formulas, code of Python factors, or ids of the workspace's library and watchlist; the start of an id will do.
+
+    Returns
+    -------
+    dict
+        The JSON of `FactorComparison`, with `data` and `costs`. Undefined figures are None.
+
+    Raises
+    ------
+    AlphaloomError
+        As `score_factor`; or no factor has an id, or several do.
+    """
+    if place.panel is None and place.campaign is None:
+        for word in words:
+            if not LIBRARY_ID.fullmatch(word):
+                parse(word, dialect=dialect)  # before the synthetic market is made, as for a score
+    with open_evaluator("compare", place, recorded=False) as evaluator:
+        expressions = [_read_factor(evaluator, word, dialect) for word in words]
+        sheets = [
+            evaluator.score(expression.text, expression_dialect) for expression, expression_dialect in expressions
+        ]
+        values = [evaluator.values(expression) for expression, _ in expressions]
+        search, scorer = evaluator.windows.search, evaluator.scorer
+        for sheet, own, other in zip(sheets, values, reversed(values), strict=True):
+            beside = measure_beside(own, other, scorer, search).record()
+            sheet["beside"] = {name: beside[name] for name in ("rank_ic", "t", "kept")}
+        likeness = compare_formulas(expressions[0][0], KnownFormula.of("b", expressions[1][0], ""))
+        return {
+            "data": data_of(place, evaluator),
+            "costs": evaluator.settings.costs.model_dump(mode="json"),
+            "a": sheets[0],
+            "b": sheets[1],
+            "rank_correlation": round_significant(rank_correlation(values[0], values[1], search)),
+            "shared": {"ratio": round_significant(likeness.ratio), "part": likeness.shared, "exact": likeness.exact},
+        }
+
+
+def _read_factor(evaluator: Evaluator, word: str, dialect: str) -> tuple[Expression, str]:
+    """Return a factor of the library by its id, else the formula; with the language of its text."""
+    if LIBRARY_ID.fullmatch(word) and word not in evaluator.panel.fields:
+        return find_entry(evaluator.ledger, word).expression, "alphaloom"
+    return evaluator.read(word, dialect), dialect
 
 
 def _stress_factor(evaluator: Evaluator, text: str, dialect: str) -> dict[str, Any]:

@@ -19,7 +19,7 @@ import typer
 from . import doctor, market, sandbox
 from .campaign import log, review, run, status
 from .evidence import combine, control, power, unseal, verify
-from .factor import formulas, score, similar
+from .factor import compare, formulas, score, similar
 from .failures import EXIT_INTERRUPTED, InterruptionReported, announce, quiet_traces, report_interruption
 from .library import commands as library
 from .models import commands as models, route
@@ -55,6 +55,7 @@ score.app.command(cls=FormulaCommand, short_help="Write formulas in another lang
 score.app.command(cls=FormulaCommand, short_help="Say a formula in plain words.")(formulas.explain)
 score.app.command(cls=FormulaCommand, short_help="List the operators, or document one.")(formulas.operators)
 score.app.command(cls=FormulaCommand, short_help="Find the known formulas most like one.")(similar.similar)
+score.app.command(cls=FormulaCommand, short_help="Show two factors side by side.")(compare.compare)
 evidence = typer.Typer(no_args_is_help=True, help="Ask what may be believed.")
 evidence.command(short_help="Run the pipeline where nothing can be found.")(control.control)
 evidence.command(short_help="Say what the selection window could prove.")(power.power)

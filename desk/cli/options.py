@@ -29,6 +29,7 @@ __all__ = [
     "FormulaCommand",
     "FormulaFile",
     "GroupsOption",
+    "HtmlFile",
     "LedgerAddress",
     "Overrides",
     "PanelFile",
@@ -124,13 +125,17 @@ Overrides = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")]
 By = Annotated[str | None, typer.Option("--by", metavar="NAME", help="Who does it; your login name by default.")]
 RunName = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, its folder, or latest.")]
+HtmlFile = Annotated[
+    Path | None,
+    typer.Option("--html", metavar="PATH", help="Also write one self-contained page: tables, plots, no script."),
+]
 DialectOption = Annotated[str, typer.Option("--dialect", metavar="NAME", help=f"The formula's language: {DIALECTS}.")]
 Executor = Annotated[
     str | None,
     typer.Option(
         "--executor",
         metavar="local|ray",
-        help="Where Python factors run: here, or on Ray (the package ray).",
+        help="Where Python factors run and formulas are scored: here, or on Ray (the package ray).",
     ),
 ]
 SandboxBackend = Annotated[

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         WindowMetrics,
     )
 
-__all__ = ["Card", "GateStep", "build_card", "collect_doubts", "find_deciding_step", "is_borne_out"]
+__all__ = ["Card", "GateStep", "accumulate_days", "build_card", "collect_doubts", "find_deciding_step", "is_borne_out"]
 
 DEFLATED_LABELS = {
     "by_trials": "deflated Sharpe (probability), by trials",
@@ -243,7 +243,7 @@ def _draw_cumulative(curve: DailyRankICByWindow | None, boundary: str | None) ->
     lines: list[Curve] = []
     total = 0.0
     for kind, window in (("search", curve.search), ("selection", curve.selection)) if curve else ():
-        days, values = _accumulate_days(window, total)
+        days, values = accumulate_days(window, total)
         if values:
             total = values[-1]
             lines.append(Curve(kind, days, values))
@@ -252,7 +252,7 @@ def _draw_cumulative(curve: DailyRankICByWindow | None, boundary: str | None) ->
     return line_chart(LineChart("Cumulative daily RankIC", lines, lambda value: number(value, 0), marks))
 
 
-def _accumulate_days(window: DailyRankIC, start: float) -> tuple[list[date], list[float]]:
+def accumulate_days(window: DailyRankIC, start: float) -> tuple[list[date], list[float]]:
     """Return the cumulative daily values; days without a value are left out."""
     days: list[date] = []
     values: list[float] = []

@@ -63,13 +63,17 @@ class LineChart:
 
 @dataclass(frozen=True)
 class Bars:
-    """Groups of bars: one name per group, one row of values (None: unknown) per series."""
+    """Groups of bars: one name per group, one row of values (None: unknown) per series.
+
+    The axis reaches at least to `reach` on each side that has a bar, so that bars near zero look near zero.
+    """
 
     label: str
     names: Sequence[str]
     series: Sequence[tuple[str, Sequence[float | None]]]
     axis: Callable[[float], str]
     frame: Frame = NARROW_FRAME
+    reach: float = 0.0
 
 
 def timeline(label: str, spans: Sequence[Span]) -> str:
@@ -210,7 +214,8 @@ def bar_chart(bars: Bars) -> str:
     values = [value for _, row in bars.series for value in row if value is not None]
     if not values:
         return _draw_empty(bars.label, bars.frame)
-    upward = bars.frame.upward(*_pad_range(min(*values, 0.0), max(*values, 0.0)))
+    low, high = (-bars.reach if min(values) < 0 else 0.0), (bars.reach if max(values) > 0 else 0.0)
+    upward = bars.frame.upward(*_pad_range(min(*values, low), max(*values, high)))
     slot = (bars.frame.width - bars.frame.right - bars.frame.left) / len(bars.names)
     pieces = _draw_grid(bars.frame, upward, bars.axis)
     for k, name in enumerate(bars.names):

@@ -37,7 +37,10 @@ if TYPE_CHECKING:
     from .factor_records import (
         BookCapacity as BookCapacity,
         CleanFigures as CleanFigures,
+        ComparedSheet as ComparedSheet,
         CostRates as CostRates,
+        DailyRankIC as DailyRankIC,
+        FactorComparison as FactorComparison,
         FactorEntry as FactorEntry,
         FactorProfile as FactorProfile,
         FactorSheet as FactorSheet,
@@ -52,6 +55,7 @@ if TYPE_CHECKING:
         PlantedTruth as PlantedTruth,
         RegimeIC as RegimeIC,
         SelectionMetrics as SelectionMetrics,
+        SharedPart as SharedPart,
         StatedHypothesis as StatedHypothesis,
         StressScenario as StressScenario,
         StyleExposures as StyleExposures,
@@ -61,7 +65,6 @@ if TYPE_CHECKING:
     from .results import (
         BookCurve as BookCurve,
         Curves as Curves,
-        DailyRankIC as DailyRankIC,
         DailyRankICByWindow as DailyRankICByWindow,
         Results as Results,
         ReviewCase as ReviewCase,
@@ -94,12 +97,13 @@ else:
             ),
             "closing": "unseal",
             "factor_records": (
-                "BookCapacity CleanFigures CostRates FactorEntry FactorProfile FactorSheet FactorStress Figure "
-                "GateReason HandVerdict IncrementalIC MemberTest NeutralisedIC Note PlantedTruth RegimeIC "
-                "SelectionMetrics StatedHypothesis StressScenario StyleExposures WindowMetrics"
+                "BookCapacity CleanFigures ComparedSheet CostRates DailyRankIC FactorComparison FactorEntry "
+                "FactorProfile FactorSheet FactorStress Figure GateReason HandVerdict IncrementalIC MemberTest "
+                "NeutralisedIC Note PlantedTruth RegimeIC SelectionMetrics SharedPart StatedHypothesis StressScenario "
+                "StyleExposures WindowMetrics"
             ),
             "planted_truth": "find_planted_truth",
-            "results": "BookCurve Curves DailyRankIC DailyRankICByWindow Results ReviewCase",
+            "results": "BookCurve Curves DailyRankICByWindow Results ReviewCase",
             "search_records": (
                 "AppliedSettings AttemptCounts BetClusters CandidateTest CrossValidationTest OperatorRow "
                 "OverfittingTest OwnParts SearchVariety SelectionPower StreamRule StreamRules SuperiorityTest "

@@ -26,8 +26,8 @@ from ..drafts import find_leaders
 from ..service import Evaluator
 from .alternatives import TrialStream
 from .candidates import CandidateSet, gather_candidates
-from .factor_records import AlignmentNotes, GateReason, ModelOpinion, Note, ResultsPart
-from .results import DailyRankIC, DailyRankICByWindow, NearFactor
+from .factor_records import AlignmentNotes, DailyRankIC, GateReason, ModelOpinion, Note, ResultsPart
+from .results import DailyRankICByWindow, NearFactor
 from .search_records import AttemptCounts, CandidateReasons, EarlierOpening, PanelSummary, WindowDays, WindowPlan
 
 VERDICT_LISTS = ("accepted", "proven", "watchlist", "rejected", "members", "untested")
@@ -312,9 +312,7 @@ class ResultsBuilder:
         )
 
     def _measure_curve(self, values: NDArray[np.float32], window: Window) -> DailyRankIC:
-        daily = self.evaluator.scorer.daily_rank_ic(values, window)
-        dates = tuple(str(day) for day in self.evaluator.panel.dates[window.start : window.stop])
-        return DailyRankIC(dates=dates, rank_ic=tuple(round_significant(value) for value in daily))
+        return DailyRankIC.read(self.evaluator.scorer.record_daily_rank_ic(values, window))
 
     def warnings(self) -> list[Note]:
         """Return the warnings of the whole campaign: about the data, the windows, and leak alarms on selection days."""

@@ -7,11 +7,14 @@ are in [-1, 1]; returns, shares and turnover are decimal; Sharpe ratios are annu
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import BaseModel, ConfigDict
 
 from ...evidence import DATA_MINED_TITLE
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 Figure = float | None
 
@@ -389,6 +392,20 @@ class FactorEntry(ResultsPart):
     incremental: IncrementalIC | None = None
 
 
+class DailyRankIC(ResultsPart):
+    """RankIC of each day; None where undefined."""
+
+    dates: tuple[str, ...] = ()
+    rank_ic: tuple[Figure, ...] = ()
+
+    def to_frame(self) -> DataFrame:
+        """Return a pandas DataFrame: a DatetimeIndex named `date`, one float column `rank_ic`, NaN undefined."""
+        import pandas as pd
+
+        values = pd.Series(self.rank_ic, dtype=float).to_numpy()
+        return pd.DataFrame({"rank_ic": values}, index=pd.DatetimeIndex(self.dates, name="date"))
+
+
 class PlantedTruth(ResultsPart):
     """What is true of a factor on a synthetic market; correlations are means of daily rank correlations.
 
@@ -424,14 +441,64 @@ class HandVerdict(ResultsPart):
 
 
 class FactorSheet(WindowMetrics, FactorProfile):
-    """A factor scored by hand on search days (`alphaloom factor score`); `costs` are those in its net figures."""
+    """A factor scored by hand on search days (`alphaloom factor score --json`).
+
+    Attributes
+    ----------
+    daily
+        RankIC of each search day; empty in sheets of earlier versions.
+    costs
+        Costs in its net figures.
+    """
 
     id: str
     text: str = ""
     explained: str = ""
+    daily: DailyRankIC = DailyRankIC()
     incremental: IncrementalIC | None = None
     costs: CostRates | None = None
     gate: HandVerdict | None = None
+
+    def to_frame(self) -> DataFrame:
+        """Return the RankIC of each search day as a pandas DataFrame; see `DailyRankIC.to_frame`."""
+        return self.daily.to_frame()
+
+
+class ComparedSheet(FactorSheet):
+    """A sheet with what the factor adds `beside` the other one of a comparison, on search days."""
+
+    beside: IncrementalIC = IncrementalIC()
+
+
+class SharedPart(ResultsPart):
+    """The largest common subtree of two formulas.
+
+    Attributes
+    ----------
+    ratio
+        Twice its size over the sum of both sizes, in [0, 1].
+    part
+        The subtree as a formula; empty where there is none.
+    exact
+        False where its numbers differ slightly.
+    """
+
+    ratio: Figure = None
+    part: str = ""
+    exact: bool = True
+
+
+class FactorComparison(ResultsPart):
+    """Two factors on one panel's search days (`alphaloom factor compare --json`).
+
+    `rank_correlation` is the mean of the daily rank correlation of their values over every fifth day, in [-1, 1].
+    """
+
+    a: ComparedSheet
+    b: ComparedSheet
+    rank_correlation: Figure = None
+    shared: SharedPart = SharedPart()
+    costs: CostRates | None = None
 
 
 # Stress.

@@ -6,11 +6,12 @@ A part that a run did not reach, or that a run of an older version did not recor
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from ...ledger import Ledger, Run, UnknownRun
 from .baseline_records import Baseline
@@ -23,7 +24,7 @@ from .close_records import (
     SpendSummary,
     StressTable,
 )
-from .factor_records import CostRates, FactorEntry, Figure, Note, PlantedTruth, ResultsPart
+from .factor_records import CostRates, DailyRankIC, FactorEntry, Figure, Note, PlantedTruth, ResultsPart
 from .search_records import (
     AppliedSettings,
     AttemptCounts,
@@ -43,6 +44,17 @@ from .search_records import (
     WindowPlan,
 )
 
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+VERDICTS = ("accepted", "proven", "watchlist", "rejected", "members", "untested")
+WINDOW_FIGURES = ("days", "rank_ic", "t", "turnover", "gross_sharpe", "net_sharpe")
+FIGURE_COLUMNS = (
+    *(f"sealed_{name}" for name in ("days", "rank_ic", "t", "p_value", "net_sharpe")),
+    *(f"search_{name}" for name in WINDOW_FIGURES),
+    *(f"selection_{name}" for name in (*WINDOW_FIGURES, "p_value", "level")),
+)
+"""Columns of `CampaignResult.to_frame` with a figure: the window and the name of the figure."""
 ResultEntry = dict[str, Any]
 """One factor or set as JSON: id, form, text, hypothesis, reasons and metrics on search and selection."""
 
@@ -132,13 +144,6 @@ class Results(ResultsPart):
 
 
 # Curves, and cases for a person.
-
-
-class DailyRankIC(ResultsPart):
-    """RankIC of each day; None where undefined."""
-
-    dates: tuple[str, ...] = ()
-    rank_ic: tuple[Figure, ...] = ()
 
 
 class DailyRankICByWindow(ResultsPart):
@@ -255,6 +260,35 @@ class CampaignResult:
         """Return the scored factors that never went to the gate; in runs of before 2026-11-24 `rejected` holds them."""
         return list(self.record.get("untested", ()))
 
+    def to_frame(self) -> DataFrame:
+        """Return the tested factors and combinations as a pandas DataFrame, one row each.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The index `id` holds those that were accepted, tested on selection days, or examined on sealed days: the
+            accepted first, then those proven and not tradable alone, watchlist, rejected, members of accepted
+            combinations, and untested. Columns: `verdict`; then by window, the sealed
+            (hold-out) figures first, `sealed_days`, `sealed_rank_ic`, `sealed_t`, `sealed_p_value`,
+            `sealed_net_sharpe`, `search_...` and `selection_...` with `turnover` and `gross_sharpe` too, and
+            `selection_level`, the threshold of its p-value; then `trial`, `members` and `text`. Units are those of
+            `factor_records`. RankIC and t are of the factor as written, Sharpe ratios in the direction held. NaN
+            where there is no figure: all sealed figures are NaN where these days were not opened.
+        """
+        import pandas as pd
+
+        rows = [
+            _make_row(entry, verdict, self.results.sealed)
+            for verdict in VERDICTS
+            for entry in getattr(self.results, verdict)
+        ]
+        kept = [row for row in rows if row["verdict"] == "accepted" or row["trial"] or row["sealed_days"]]
+        frame = pd.DataFrame(kept, columns=["id", "verdict", *FIGURE_COLUMNS, "trial", "members", "text"])
+        words = dict.fromkeys(("id", "verdict", "text"), "str")
+        counts = dict.fromkeys(("trial", "members"), "Int64")
+        frame = frame.astype({**dict.fromkeys(FIGURE_COLUMNS, "float64"), **counts, **words})
+        return frame.set_index("id")
+
     @property
     def combination(self) -> Path | None:
         """Return the Parquet file (date, symbol, score) of the combination, None without accepted factors."""
@@ -273,6 +307,20 @@ class CampaignResult:
         return power
 
 
+def _make_row(entry: FactorEntry, verdict: str, exam: SealedExam | None) -> dict[str, Any]:
+    """Return a row of `CampaignResult.to_frame`."""
+    windows = {
+        "sealed": exam.factors.get(entry.id) if exam else None,
+        "search": entry.metrics.search,
+        "selection": entry.metrics.selection,
+    }
+    columns = ((column, *column.split("_", 1)) for column in FIGURE_COLUMNS)
+    figures = {column: getattr(windows[window], figure, None) for column, window, figure in columns}
+    members = len(entry.members) if entry.members else 1
+    named = {"id": entry.id, "verdict": verdict, "trial": entry.trial, "members": members, "text": entry.text}
+    return {**named, **figures}
+
+
 def find_campaign(ledger: Ledger, name: str) -> Run:
     """Return the campaign of a run id or `latest`; other runs, such as served tools, are not campaigns.
 
@@ -288,3 +336,13 @@ def find_campaign(ledger: Ledger, name: str) -> Run:
         hint = "Name a campaign's run; alphaloom run starts one."
         raise UnknownRun(f"Run {row.id} {what}.", field="run", got=name, hint=hint)
     return row
+
+
+def read_sealed_exam(ledger: Ledger, run: str) -> SealedExam | None:
+    """Return a run's result on the sealed days, from its close or opened later; None where it has none."""
+    later = ledger.artefacts.read(run, "sealed.json")
+    if later:
+        return SealedExam.read(json.loads(later))
+    results = ledger.artefacts.read(run, "results.json")
+    record = json.loads(results).get("sealed") if results else None
+    return SealedExam.read(record) if record else None

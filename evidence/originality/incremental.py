@@ -21,7 +21,7 @@ from ...factors import rank_rows
 from ...ledger.database import explained
 from ...ledger.files import make_folder, write_whole
 from ...market import format_count
-from ..newey_west import newey_west_t
+from ..newey_west import NeweyWest, newey_west_t
 from ..scoring.metrics import round_significant
 from ..scoring.scorer import Scorer
 from ..windows import Window
@@ -106,31 +106,39 @@ class AddedValue:
         if not count:
             return None
         nearest = tuple(overlap.factor_id for overlap in self.library.nearest(values, MAX_NEAREST_FACTORS, but))
-        ranked = [_centre_ranks(self.library.values(name), self.window) for name in nearest]
-        others = [self.consensus.without(but), *ranked]
-        mean, t, share = _test_residual(values, others, self.scorer, self.window)
-        return Addition(mean, t, share, nearest, count)
+        ranked = [cut_ranks(self.library.values(name), self.window) for name in nearest]
+        residual, share = residual_ranks(cut_ranks(values, self.window), [self.consensus.without(but), *ranked])
+        test = _test_residual(residual, self.scorer, self.window)
+        return Addition(test.mean, test.t, share, nearest, count)
 
 
-def measure_beside(values: Values, rival: Values, scorer: Scorer, window: Window) -> Addition:
-    """Return what a factor's values `[T, N]` add to those of one rival formula on a window."""
-    mean, t, share = _test_residual(values, [_centre_ranks(rival, window)], scorer, window)
-    return Addition(mean, t, share, (), 1)
-
-
-def _test_residual(
-    values: Values, others: Sequence[Frame], scorer: Scorer, window: Window
-) -> tuple[float, float, float]:
-    """Return mean RankIC and t of the residual of a factor's ranks, and the share of their variance that is left."""
-    residual, share = residual_ranks(_centre_ranks(values, window), others)
-    frame = np.full(values.shape, np.nan, np.float32)
-    window.cut(frame)[:] = residual
-    test = newey_west_t(scorer.daily_rank_ic(frame, window), scorer.lag)
-    return test.mean, test.t, share
-
-
-def _centre_ranks(values: Values, window: Window) -> Frame:
+def cut_ranks(values: Values, window: Window) -> Frame:
+    """Return the centred ranks of values `[T, N]` on a window's days, `[days, N]` in [-0.5, 0.5]; NaN missing."""
     return rank_rows(np.ascontiguousarray(window.cut(values))) - 0.5
+
+
+def _test_residual(residual: Frame, scorer: Scorer, window: Window) -> NeweyWest:
+    frame = np.full(scorer.panel.universe.shape, np.nan, np.float32)
+    window.cut(frame)[:] = residual
+    return newey_west_t(scorer.daily_rank_ic(frame, window), scorer.lag)
+
+
+def measure_beside(values: Values, other: Values, scorer: Scorer, window: Window) -> Addition:
+    """Return what one factor adds beside one other on a window.
+
+    Parameters
+    ----------
+    values, other
+        Values ``[T, N]`` of the panel's days, NaN missing. Names without both are left out of the regression.
+
+    Returns
+    -------
+    Addition
+        RankIC and t are NaN where nothing is left, for example of a factor beside itself.
+    """
+    residual, share = residual_ranks(cut_ranks(values, window), [cut_ranks(other, window)])
+    test = _test_residual(residual, scorer, window)
+    return Addition(test.mean, test.t, share, (), 1)
 
 
 def residual_ranks(ranks: Frame, others: Sequence[Frame]) -> tuple[Frame, float]:
@@ -205,7 +213,7 @@ class Consensus:
 
     def _scale_ranks(self, values: NDArray[np.float32], sign: int) -> Totals:
         """Return signed centred ranks as integers, and 1 where there is one."""
-        ranks = rank_rows(np.ascontiguousarray(self._window.cut(values))) - 0.5
+        ranks = cut_ranks(values, self._window)
         present = ~np.isnan(ranks)
         return np.rint(np.where(present, sign * ranks, 0.0) * RANK_STEPS).astype(np.int64), present.astype(np.int32)
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ... import factors
 from ...factors import Expression, RowOrder, order_rows, row_rank_correlation
 from ...ledger import LibraryRow, compute_digest
+from ...ledger.files import make_folder
 from ..values.computing import Computes
 from ..windows import Window
 from . import sketch
@@ -158,6 +159,21 @@ class LibraryValues:
             group = self.stream(missing[first : first + SKETCHES_PER_WRITE])
             self._store.add({name: self._sketcher.sketch(values) for name, values in group})
         return self._store
+
+    def pack_sketches(self) -> dict[str, bytes]:
+        """Return the files of the sketches, after adding the missing ones."""
+        if not self._rows:
+            return {}
+        self.sketched()
+        return {path.name: path.read_bytes() for path in sorted(self.folder.iterdir())}
+
+    def restore_sketches(self, packed: Mapping[str, bytes]) -> None:
+        """Write packed sketches of the same factors on the same panel, and read them; the folder is not read again."""
+        make_folder(self.folder)
+        for name, body in packed.items():
+            (self.folder / name).write_bytes(body)
+        if self._rows:
+            self.sketched()
 
     def closest(self, values: Values, but: str = "", floor: float = CORRELATION_FLOOR) -> Overlap | None:
         """Return the factor with the largest absolute rank correlation, None for an empty library; see `nearest`."""

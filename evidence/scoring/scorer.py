@@ -34,7 +34,7 @@ from .long_short import (
     LongShort,
     sides_long_short,
 )
-from .metrics import FactorMetrics, FactorWarning
+from .metrics import FactorMetrics, FactorWarning, round_significant
 from .rank_ic import Daily, LabelOrders, daily_statistics
 from .survivorship import Survivorship
 
@@ -192,6 +192,12 @@ class Scorer:
             ``[window.days]`` Spearman correlations, ties averaged; NaN where fewer than 10 names have both.
         """
         return row_rank_correlation(window.cut(values), self.target(window).order)
+
+    def record_daily_rank_ic(self, values: Values, window: Window) -> dict[str, Any]:
+        """Return `daily_rank_ic` as JSON: `dates` and `rank_ic`, one of each a day; null where undefined."""
+        daily = self.daily_rank_ic(values, window)
+        dates = [str(day) for day in self.panel.dates[window.start : window.stop]]
+        return {"dates": dates, "rank_ic": [round_significant(value) for value in daily]}
 
     def held(self, values: Values, window: Window) -> NDArray[np.float64] | None:
         """Return the daily RankIC `[days]` of the ranks held with one-day returns; None where labels are tested."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ...lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .computing import UNCONTAINED_CODE as UNCONTAINED_CODE, Computing as Computing
+    from .computing import UNCONTAINED_CODE as UNCONTAINED_CODE, Computes as Computes, Computing as Computing
     from .contained import PYTHON_FOLDER as PYTHON_FOLDER, Contained as Contained, coded_column as coded_column
     from .retry import TimeSteps as TimeSteps
     from .sandbox_settings import (
@@ -20,7 +20,7 @@ else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
-            "computing": "Computing UNCONTAINED_CODE",
+            "computing": "Computes Computing UNCONTAINED_CODE",
             "contained": "Contained PYTHON_FOLDER coded_column",
             "retry": "TimeSteps",
             "sandbox_settings": "LazySandbox SandboxSettings note_screening_seed read_screening_seed",

@@ -1,5 +1,7 @@
 """Settings of the sandbox, its start with the first Python factor, and the seed of the causality screens.
 
+A cluster that runs Python factors scores formulas too (`LazySandbox.crew`).
+
 The seed decides the days on which code is screened. It is drawn when the run begins, before any code is proposed, and
 written to the ledger, so a resumed run screens as before. It does not depend on the campaign file or the run's id: an
 author may know both, and choose code that behaves on the days that will be tested. A new run of the same file draws
@@ -14,7 +16,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from types import TracebackType
-from typing import Literal, Self, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -23,16 +25,19 @@ from ...sandbox import Job, Limits, Outcome, Runner, Sandbox, SandboxError
 from ...sandbox.backends import UNSAFE, UNSAFE_STAMP
 from ..errors import NeedsSandbox
 
+if TYPE_CHECKING:
+    from ...sandbox import Crew
+
 SEED_EVENT_KIND, SEED_EVENT_KEY = "screening", "seed"
 
 
 class SandboxSettings(BaseModel):
-    """Where Python factors run, what one call may use, and how many run at once."""
+    """Where Python factors run, what one call may use, and how many run at once; on a cluster, formulas too."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     executor: Literal["local", "ray"] = Field(
-        default="local", description="this machine, or the workers of a Ray cluster"
+        default="local", description="this machine, or the workers of a Ray cluster, which then score formulas too"
     )
     address: str = Field(default="", description="of a Ray cluster that runs already; empty: one is started here")
     backend: Literal["native", "bubblewrap", "container", "gvisor", "unsafe_no_isolation_i_accept_the_risk"] = Field(
@@ -142,6 +147,21 @@ class LazySandbox:
             The sandbox cannot start here; no job was run.
         """
         return self._start_once().run_each(jobs)
+
+    @property
+    def has_cluster(self) -> bool:
+        """True if the executor is a cluster, whose workers can score formulas too."""
+        return self._settings.executor == "ray"
+
+    def crew(self, build: Callable[[], Callable[[Any], Any]]) -> Crew:
+        """Return the cluster's workers for batches; see `Cluster.crew`.
+
+        Raises
+        ------
+        NeedsSandbox
+            The cluster cannot start here.
+        """
+        return cast("Crew", cast("Any", self._start_once()).crew(build))
 
     def _start_once(self) -> Runner:
         if self._runner is None:

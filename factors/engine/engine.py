@@ -24,6 +24,8 @@ from .tiles import LeafStore
 from .workers import Workers, count_usable_cores
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
     from ...market import Panel
     from ..language.expression import Expression
 
@@ -86,6 +88,32 @@ class Engine:
         if isinstance(expressions, str):
             raise TypeError(f"`expressions` is a list of formulas, got one text: write [{expressions!r}]")
         return self.compute([self._parse_formula(expression).canonical for expression in expressions], out=out)
+
+    def to_frame(self, expression: Expression | str) -> DataFrame:
+        """Compute one expression as a pandas DataFrame.
+
+        Parameters
+        ----------
+        expression : Expression or str
+            A formula, parsed or not.
+
+        Returns
+        -------
+        pandas.DataFrame
+            float32, days x symbols: a DatetimeIndex named ``date``, and columns named ``symbol``. A value is known at
+            the close of its day; NaN where it is missing and outside the universe. vectorbt takes this form;
+            ``to_frame(x).stack().dropna()`` is the Series by date and symbol that alphalens takes.
+
+        Raises
+        ------
+        PanelLacksField, ParseError, FactorError
+            As `evaluate`.
+        """
+        import pandas as pd
+
+        (values,) = self.evaluate([expression])
+        days = pd.DatetimeIndex(self.panel.dates, name="date")
+        return pd.DataFrame(values, index=days, columns=pd.Index(self.panel.symbols, name="symbol"))
 
     def compute(self, trees: Sequence[Node], *, out: Sequence[Array] | None = None) -> list[Array]:
         """Compute a batch of trees unchanged, canonical or not; otherwise as `evaluate`."""

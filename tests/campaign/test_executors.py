@@ -26,31 +26,40 @@ pytestmark = pytest.mark.integration
 PYTHON = [*markets.BRIEF, "agents.python=true", "agents.rounds=1", "agents.min_search_t=0", "sandbox.workers=2"]
 
 
-class Killer(threading.Thread):
-    """Kills a Ray worker that holds a sandbox, and another one when the first was replaced."""
+FORMULAS = [*markets.BRIEF, "agents.candidates=8", "budget.evaluations=90"]
+SANDBOXES, FORMULA_WORKERS = "ray::Station", "ray::BatchStation"
 
-    def __init__(self, kills: int) -> None:
+
+class Killer(threading.Thread):
+    """Kills a Ray worker of one kind, and another one when the first was replaced."""
+
+    def __init__(self, kills: int, kind: str = SANDBOXES, after_s: float = 4.0) -> None:
         super().__init__(daemon=True)
-        self.kills, self.over = kills, threading.Event()
+        self.kills, self.kind, self.after_s, self.over = kills, kind, after_s, threading.Event()
         self.killed: list[int] = []
 
     def run(self) -> None:
         while len(self.killed) < self.kills and not self.over.wait(0.3):
-            stations = [one for one in list_descendants(os.getpid()) if self.is_station(one) and one not in self.killed]
-            if len(stations) == 2 and not self.over.wait(4.0):
+            stations = [one for one in list_stations(self.kind) if one not in self.killed]
+            if len(stations) == 2 and not self.over.wait(self.after_s):
                 os.kill(stations[0], signal.SIGKILL)
                 self.killed.append(stations[0])
 
-    @staticmethod
-    def is_station(process: int) -> bool:
-        try:
-            return "ray::Station" in Path(f"/proc/{process}/cmdline").read_text()
-        except OSError:
-            return False
+
+def list_stations(kind: str) -> list[int]:
+    """Return the Ray workers of one kind under this process."""
+    return [process for process in list_descendants(os.getpid()) if kind in read_command(process)]
 
 
-def results(files: Files, workspace: Path, *where: str | None) -> dict[str, bytes]:
-    ready = Campaign.from_yaml(files.campaign, workspace=workspace, overrides=PYTHON).contained(*where)
+def read_command(process: int) -> str:
+    try:
+        return Path(f"/proc/{process}/cmdline").read_text()
+    except OSError:
+        return ""
+
+
+def results(files: Files, workspace: Path, overrides: list[str], *where: str | None) -> dict[str, bytes]:
+    ready = Campaign.from_yaml(files.campaign, workspace=workspace, overrides=overrides).contained(*where)
     done = replace(ready, clock=lambda: datetime(2199, 7, 9, 11, 13, 17, tzinfo=UTC)).run()
     return {name: (done.folder / name).read_bytes() for name in ("results.json", "curves.json")}
 
@@ -59,16 +68,33 @@ def results(files: Files, workspace: Path, *where: str | None) -> dict[str, byte
 def test_a_campaign_on_a_cluster_whose_workers_die_ends_with_the_same_bytes(files: Files, tmp_path: Path) -> None:
     if importlib.util.find_spec("ray") is None:
         pytest.skip("Ray is not installed: make ray")
-    undisturbed = results(files, tmp_path / "here")
+    undisturbed = results(files, tmp_path / "here", PYTHON)
     assert b"def factor(panel)" in undisturbed["results.json"]
     killer = Killer(2)
     killer.start()
-    disturbed = results(files, tmp_path / "there", "ray")
+    disturbed = results(files, tmp_path / "there", PYTHON, "ray")
     killer.over.set()
     killer.join()
     assert killer.killed
     assert disturbed == undisturbed
-    assert [one for one in list_descendants(os.getpid()) if Killer.is_station(one)] == []
+    assert list_stations(SANDBOXES) == []
+
+
+@pytest.mark.slow
+def test_a_campaign_whose_formulas_workers_score_ends_with_the_same_bytes_though_one_dies(
+    files: Files, tmp_path: Path
+) -> None:
+    if importlib.util.find_spec("ray") is None:
+        pytest.skip("Ray is not installed: make ray")
+    undisturbed = results(files, tmp_path / "here", FORMULAS)
+    killer = Killer(1, FORMULA_WORKERS, after_s=2.0)
+    killer.start()
+    disturbed = results(files, tmp_path / "there", FORMULAS, "ray")
+    killer.over.set()
+    killer.join()
+    assert killer.killed
+    assert disturbed == undisturbed
+    assert list_stations(FORMULA_WORKERS) == []
 
 
 def test_ray_that_is_missing_ends_a_run_before_it_begins(

@@ -41,6 +41,18 @@ def test_a_score_follows_the_campaign_file(place: DataOptions) -> None:
     assert sheet["costs"] == {"bps_per_side": 25.0, "borrow_bps_per_year": 50.0}
 
 
+def test_the_daily_rank_ic_of_a_sheet_has_its_mean(place: DataOptions) -> None:
+    from alphaloom.desk.cli.evaluator import score_factor
+    from alphaloom.evaluation.closing import FactorSheet
+
+    sheet = FactorSheet.read(score_factor("rank(close)", place, gate=False))
+    frame = sheet.to_frame()
+    assert frame["rank_ic"].mean() == pytest.approx(sheet.rank_ic)
+    assert frame["rank_ic"].count() == sheet.days
+    assert sheet.window is not None
+    assert [str(frame.index[place].date()) for place in (0, -1)] == [sheet.window.first, sheet.window.last]
+
+
 def test_what_is_served_has_the_windows_and_the_budget_of_the_file(place: DataOptions) -> None:
     from alphaloom.desk.cli.evaluator import open_evaluator
 

@@ -129,6 +129,59 @@ def test_the_list_tells_what_selection_and_the_days_since_showed(capsys: Capture
     assert "proven at 40" in table
 
 
+def open_sealed(ledger: Ledger, file: str, number: int = 1) -> None:
+    """Write a run's result on its sealed days, which examined what it accepted."""
+    figures = {"sign": 1, "days": 120, "rank_ic": -0.01, "t": -0.8, "net_sharpe": -0.3, "p_value": 0.79}
+    exam = {"opened": True, "number": number, "factors": {parse(KEPT).id: figures}}
+    body = exam if file == "sealed.json" else {"sealed": exam}
+    ledger.artefacts.record("one", file, ledger.objects.put(json.dumps(body).encode()))
+
+
+def test_sealed_days_that_were_never_opened_are_named_as_such(capsys: Capture, ledger: Ledger) -> None:
+    told(capsys, "add", "one", parse(KEPT).id)
+    assert [row["sealed"] for row in told(capsys, "list")["factors"]] == [None, None]
+    lines = said(capsys, "list").splitlines()
+    assert lines[1].startswith("sealed: not opened. Search and selection days helped to choose these factors")
+    assert any(parse(KEPT).id[:9] in line and "sealed: not opened" in line for line in lines)
+    assert "sealed: not opened" in said(capsys, "show", parse(KEPT).id)
+
+
+@pytest.mark.parametrize("file", ["results.json", "sealed.json"])
+def test_the_sealed_result_leads(capsys: Capture, ledger: Ledger, file: str) -> None:
+    told(capsys, "add", "one", parse(KEPT).id)
+    open_sealed(ledger, file)
+    kept, watched = told(capsys, "list")["factors"]
+    assert list(kept)[3:6] == ["sealed", "search_rank_ic", "selection_rank_ic"]
+    assert (kept["sealed"]["rank_ic"], kept["sealed"]["holds"]) == (-0.01, False)
+    assert (kept["search_rank_ic"], kept["selection_rank_ic"]) == (0.04, 0.05)
+    assert (watched["sealed"]["rank_ic"], watched["sealed"]["holds"]) == (None, None)
+    text = said(capsys, "list")
+    assert "0 of 1 hold (p at most 0.05, one test each)." in text
+    assert "there \N{MINUS SIGN}0.0100, against +0.0400 on search and +0.0500 on selection" in text
+    assert "does not hold" in text
+    assert "not examined" in text
+    assert "opened before" not in text
+
+
+def test_a_repeated_opening_is_no_exam_and_what_is_closed_is_counted(capsys: Capture, ledger: Ledger) -> None:
+    told(capsys, "add", "one", parse(KEPT).id)
+    told(capsys, "add", OWN)
+    open_sealed(ledger, "sealed.json", number=3)
+    text = said(capsys, "list")
+    assert "2 rows of days that had been opened before" in text
+    assert "1 row with sealed days not opened." in text
+    assert "opening 3" in text
+
+
+def test_a_factor_that_is_held_reversed_is_turned_on_sealed_days_too(capsys: Capture, ledger: Ledger) -> None:
+    told(capsys, "add", "one", parse(KEPT).id)
+    figures = {"sign": -1, "days": 120, "rank_ic": -0.02, "t": -3.0, "net_sharpe": 0.7, "p_value": 0.001}
+    exam = {"opened": True, "number": 1, "factors": {parse(KEPT).id: figures}}
+    ledger.artefacts.record("one", "sealed.json", ledger.objects.put(json.dumps(exam).encode()))
+    sealed = told(capsys, "list")["factors"][0]["sealed"]
+    assert (sealed["rank_ic"], sealed["t"], sealed["net_sharpe"], sealed["holds"]) == (0.02, 3.0, 0.7, True)
+
+
 def place() -> StatusChange:
     return StatusChange(parse(WATCHED).id, "watched", "watchlist", "rule", "place 1", "2019-12-31", {"place": 1})
 

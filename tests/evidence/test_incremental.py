@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from alphaloom.evidence.originality.incremental import AddedValue, Addition, Consensus, residual_ranks
+from alphaloom.evidence.originality.incremental import AddedValue, Addition, Consensus, measure_beside, residual_ranks
 from alphaloom.evidence.originality.redundancy import LibraryValues
 from alphaloom.evidence.windows import Window
 from alphaloom.factors import Engine, parse
@@ -147,3 +147,18 @@ def test_a_score_and_a_dossier_tell_what_is_added(lab: Make, planted: Panel) -> 
     assert "adds_little" in {doubt["code"] for doubt in sheet["warnings"]}
     other = later.evaluator.score("ts_skew(returns, 40)")["incremental"]
     assert other["kept"] > 0.9
+
+
+def test_beside_one_other_factor_only_what_is_new_is_left() -> None:
+    panel = market()
+    judge = scorer(panel)
+    own, other = Engine(panel).evaluate([TEXTS["a"], TEXTS["c"]])
+    itself = measure_beside(own, -own, judge, WINDOW)
+    assert np.isnan(itself.t)
+    assert itself.kept == pytest.approx(0, abs=1e-9)
+    apart = measure_beside(own, other, judge, WINDOW)
+    assert 0.5 < apart.kept < 1
+    noise = np.random.default_rng(3).normal(size=own.shape).astype(np.float32)
+    unlike = measure_beside(own, noise, judge, WINDOW)
+    plain = np.nanmean(judge.daily_rank_ic(own, WINDOW))
+    assert unlike.rank_ic == pytest.approx(plain, abs=0.01)

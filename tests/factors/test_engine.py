@@ -349,3 +349,13 @@ def test_a_level_that_jumps_costs_kurtosis_no_digits(jump: int) -> None:
     found = Engine(panels.of({"close": values})).evaluate(["ts_kurt(close, 20)"])[0]
     expected = pd.DataFrame(values).rolling(20).apply(lambda window: scipy.stats.kurtosis(window, bias=False), raw=True)
     np.testing.assert_allclose(found, expected, rtol=2e-6, atol=2e-6)
+
+
+def test_a_frame_has_the_values_under_days_and_symbols() -> None:
+    panel = panels.draw(3, 40, 12, "plain")
+    frame = Engine(panel).to_frame("ts_mean(close, 3)")
+    (values,) = Engine(panel).evaluate(["ts_mean(close, 3)"])
+    np.testing.assert_array_equal(frame.to_numpy(), values)
+    assert (frame.index.name, frame.columns.name, list(frame.columns)) == ("date", "symbol", list(panel.symbols))
+    assert (frame.index.to_numpy() == panel.dates).all()
+    assert frame.stack().dropna().index.names == ["date", "symbol"]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import operator
 import os
 import signal
 import socket
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -92,6 +94,22 @@ def test_what_a_killed_worker_held_is_done_again(
             os.kill(named("ray::Station")[0], signal.SIGKILL)
     assert answers == undisturbed
     assert capsys.readouterr().out == ""  # --json prints one object there
+
+
+@pytest.mark.slow
+def test_a_crew_answers_in_order_though_its_workers_die_and_raises_what_a_batch_raises(cluster: Cluster) -> None:
+    crew = cluster.crew(partial(partial, operator.truediv, 60.0))
+    answers = []
+    for i, answer in enumerate(crew.answer_each(range(1, 61))):
+        answers.append(answer)
+        if i in (10, 30):
+            os.kill(named("ray::BatchStation")[0], signal.SIGKILL)
+    assert answers == [60.0 / i for i in range(1, 61)]
+    with pytest.raises(ZeroDivisionError):
+        crew.submit(0).result()
+    crew.close()
+    with pytest.raises(RuntimeError):
+        crew.submit(1)
 
 
 @pytest.mark.slow

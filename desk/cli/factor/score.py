@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ...figures import DASH, any_value, describe_added_value, describe_costs, format_share_kept, number, percent, plural
-from ...profile import curve_rows, profile_rows
-from ..console import print_object, stdout_console
+from ...figures import DASH, any_value, describe_added_value, describe_costs, number, percent, plural
+from ...profile import STRESS_GROUP_TITLES, curve_rows, describe_scenario, format_stressed_figures, profile_rows
+from ...report.factor_page import build_factor_page, refuse_foreign_file, render_page, write_factor_page
+from ..console import print_object, print_plain, stdout_console
 from ..formula_source import read_formula_source
 from ..options import (
     AsJson,
@@ -19,19 +21,21 @@ from ..options import (
     DialectOption,
     Executor,
     FormulaCommand,
+    HtmlFile,
     PanelFile,
     SandboxBackend,
     SectorsFile,
     Workspace,
     data_line,
 )
+from .batch import FormulasFile, SheetsFile, refuse_beside_file, require_expression, score_file
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from ....evaluation.closing import FactorSheet, FactorStress, HandVerdict, Note, StressScenario
 
-__all__ = ["STRESS_GROUP_TITLES", "app", "print_stress", "score"]
+__all__ = ["app", "print_stress", "score"]
 
 DATA_CODE, SUSPECTED_MARK = "data", " suspected: "
 """The code of a warning about the panel, and the mark in its message."""
@@ -44,8 +48,11 @@ app = typer.Typer(no_args_is_help=True, help="Work on factors.")
 )
 def score(
     expression: Annotated[
-        str, typer.Argument(metavar="EXPR", help="e.g. 'rank(ts_std(returns, 30)) * -1'; or FILE.py, a Python factor")
-    ],
+        str | None,
+        typer.Argument(metavar="EXPR", help="e.g. 'rank(ts_std(returns, 30)) * -1'; or FILE.py, a Python factor"),
+    ] = None,
+    file: FormulasFile = None,
+    out: SheetsFile = None,
     campaign: CampaignFile = None,
     panel: PanelFile = None,
     sectors: SectorsFile = None,
@@ -60,18 +67,33 @@ def score(
     dialect: DialectOption = "alphaloom",
     executor: Executor = None,
     sandbox_backend: SandboxBackend = None,
+    html: HtmlFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Score a factor on the search window; days that are sealed are never read."""
-    code = read_formula_source(expression)
+    """Score a factor, or a file of formulas, on the search window; days that are sealed are never read."""
+    place = DataOptions(campaign, panel, sectors, as_of.date() if as_of else None, workspace, executor, sandbox_backend)
+    if file is not None:
+        refuse_beside_file(EXPR=expression, gate=gate, stress=stress, html=html)
+        score_file(file, out, place, dialect, as_json=as_json)
+        return
+    code = read_formula_source(require_expression(expression, out))
+    if html:
+        refuse_foreign_file(html)
     from ..evaluator import score_factor
 
-    place = DataOptions(campaign, panel, sectors, as_of.date() if as_of else None, workspace, executor, sandbox_backend)
     sheet = score_factor(code, place, gate=gate, dialect=dialect, stress=stress)
     if as_json:
-        print_object(sheet)
-    else:
-        _print_sheet(sheet)
+        page = {"page": str(_write_page(html, sheet))} if html else {}
+        print_object({**sheet, **page})
+        return
+    _print_sheet(sheet)
+    if html:  # after the sheet: a trial that was spent is shown even if the disk is full
+        print_plain("The page:")
+        print_plain(str(_write_page(html, sheet)))
+
+
+def _write_page(target: Path, sheet: Mapping[str, Any]) -> Path:
+    return write_factor_page(target, render_page("factor.html.j2", build_factor_page(sheet)))
 
 
 def _print_sheet(record: Mapping[str, Any]) -> None:
@@ -150,13 +172,6 @@ def _list_verdict_rows(gate: HandVerdict) -> list[tuple[str, str]]:
     return rows + [(label, f"{outcome}: {message}") for label, outcome, message in steps]
 
 
-STRESS_GROUP_TITLES = {
-    "history": "historical stretches, against all other days",
-    "regime": "synthetic regimes, against the same days without",
-    "data": "spoiled data",
-    "fill": "fills and costs",
-}
-NO_SHARE_TEXT = "\N{MIDDLE DOT} %"
 STRESS_STYLES = {"breaks": "bold red", "weakens": "yellow", "unclear": "yellow", "holds": "green", "untested": "dim"}
 
 
@@ -205,22 +220,5 @@ def _build_table(scenarios: Sequence[StressScenario]) -> Table:
             group = scenario.group
             table.add_row(Text(STRESS_GROUP_TITLES.get(group, group), style="bold"))
         verdict = Text(scenario.verdict, style=STRESS_STYLES.get(scenario.verdict, ""))
-        table.add_row(Text(f"  {_describe_scenario(scenario)}"), *_format_figures(scenario), verdict)
+        table.add_row(Text(f"  {describe_scenario(scenario)}"), *format_stressed_figures(scenario), verdict)
     return table
-
-
-def _describe_scenario(scenario: StressScenario) -> str:
-    """Return the stress in words; a historical one with its days."""
-    return f"{scenario.words}, {scenario.first} to {scenario.last}" if scenario.first else scenario.words
-
-
-def _format_figures(scenario: StressScenario) -> list[str]:
-    """Return the cells of a line; a figure that the stress does not affect is empty."""
-    cells = []
-    for figure, digits in ((scenario.rank_ic, 4), (scenario.net_sharpe, 2)):
-        if figure is None:
-            cells += ["", "", ""]
-        else:
-            share = f"{format_share_kept(figure.keeps)} %".replace(NO_SHARE_TEXT, "")
-            cells += [number(figure.stressed, digits, sign=True), number(figure.clean, digits, sign=True), share]
-    return [*cells, percent(scenario.coverage, 0) if scenario.coverage is not None else ""]

@@ -78,15 +78,17 @@ def _read_rules(campaign: Path | None) -> LibrarySettings:
 
 @app.command("list", short_help="List the factors and how they do.")
 def list_(workspace: Workspace = None, campaign: CampaignFile = None, as_json: AsJson = False) -> None:
-    """List the factors of the library and the watchlist: what was proven of each, and what the days since say.
+    """List the factors of the library and the watchlist: the sealed (hold-out) result first, then the other windows.
 
-    RankICs are in the direction in which a factor is held, fixed on its search window.
+    Search, selection and the days since stand beside it. RankICs are in the direction in which a factor is held, fixed
+    on its search window.
     """
     from ....library import list_conditions
+    from .sealed import list_rows
     from .table import print_conditions
 
     with _open_library(workspace) as ledger:
-        rows = [condition.record() for condition in list_conditions(ledger, _read_rules(campaign))]
+        rows = list_rows(ledger, list_conditions(ledger, _read_rules(campaign)))
     if as_json:
         print_object({"count": len(rows), "factors": rows})
     else:
@@ -99,11 +101,13 @@ def show(
 ) -> None:
     """Show a factor's verdict, its RankIC quarter by quarter since, and every change of its status."""
     from ....library import PROMOTED, Condition, find_entry
+    from .sealed import describe_fully
     from .table import print_condition
 
     with _open_library(workspace) as ledger:
         promoted = sum(row.origin == PROMOTED for row in ledger.library.rows())
-        facts = Condition.of(find_entry(ledger, factor), ledger, _read_rules(campaign), promoted).full()
+        condition = Condition.of(find_entry(ledger, factor), ledger, _read_rules(campaign), promoted)
+        facts = describe_fully(ledger, condition)
     if as_json:
         print_object(facts)
     else:

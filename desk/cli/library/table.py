@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...figures import DASH, any_value, count, number, p_value_text, plural, short_id
 from ..console import stdout_console
 from ..formula_source import summarise_formula
+from .sealed import describe_sealed, summarise_sealed
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -47,6 +48,7 @@ def print_conditions(rows: Sequence[Facts]) -> None:
         f"{plural(len(entries), 'factor')} in the library{': ' if parts else ''}{parts}; {watched} on the watchlist"
     )
     console.print(Text(headline, style="bold"))
+    console.print(Text(summarise_sealed(rows)), soft_wrap=True)
     console.print(_build_table(rows))
     console.print(
         Text("RankIC in the direction held; t: Newey-West; days since: after the panel it was judged on.", "dim")
@@ -62,7 +64,8 @@ def _build_table(rows: Sequence[Facts]) -> Table:
     table.add_column("id", no_wrap=True)
     table.add_column("status", no_wrap=True)
     table.add_column("factor", overflow="fold", min_width=24)
-    for title in ("selection", "since", "t", "days"):
+    table.add_column("sealed (hold-out)", no_wrap=True)
+    for title in ("search", "selection", "since", "t", "days"):
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("evidence", overflow="fold")
     table.add_column("last day", no_wrap=True)
@@ -70,7 +73,8 @@ def _build_table(rows: Sequence[Facts]) -> Table:
         name = Text.assemble(
             summarise_formula(str(row["text"])), (f"\n{_describe_direction(row)}{_describe_origin(row)}", "dim")
         )
-        figures = [number(row["selection_rank_ic"], 4, sign=True), number(row["rank_ic_since"], 4, sign=True)]
+        windows = ("search_rank_ic", "selection_rank_ic", "rank_ic_since")
+        figures = [describe_sealed(row), *(number(row[window], 4, sign=True) for window in windows)]
         figures += [number(row["t_since"], 1, sign=True), count(row["days"])]
         status = Text(str(row["status"]), STATUS_STYLES.get(str(row["status"]), ""))
         table.add_row(
@@ -141,6 +145,7 @@ def _list_facts(row: Facts) -> list[tuple[str, str]]:
         *((word, str(row[key])) for key, word in SUCCESSION_WORDS if row[key]),
         ("held", direction),
         ("scored", f"{terms['horizon_days']}-day {terms['returns']} returns" if terms else DASH),
+        ("RankIC on sealed (hold-out)", describe_sealed(row).replace("\n", ", ")),
         (
             "RankIC on search, as written",
             f"{number(search.get('rank_ic'), 4, sign=True)}, t {number(search.get('t'), 2, sign=True)}",

@@ -9,6 +9,7 @@ from ....ledger import Ledger
 from ....library import PROMOTED, Condition, FactorReading, LibraryWatch, list_entries
 from ..evaluator import settings_at
 from ..options import DataOptions
+from .sealed import list_rows
 
 __all__ = ["watch_library"]
 
@@ -24,8 +25,9 @@ def watch_library(ledger: Ledger, place: DataOptions, revised: str) -> dict[str,
     rows = []
     for reading in readings:
         entry = entries[reading.entry.factor_id]
-        condition = Condition.of(entry, ledger, settings.evidence.library, promoted).record()
-        rows.append({**condition, **_describe_reading(reading), "lacking": reading.lacking or None})
+        condition = Condition.of(entry, ledger, settings.evidence.library, promoted)
+        (row,) = list_rows(ledger, [condition])
+        rows.append({**row, **_describe_reading(reading), "lacking": reading.lacking or None})
     return {
         "panel": panel.digest,
         "first_day": str(panel.dates[0]),
