@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...factors import Expression, FactorError, parse, rank_rows
+from ...factors import Expression, FactorError, parse
 from ...ledger import Ledger, Trial
 from ..errors import EvidenceError
 from ..multiple_testing.families import list_parts
+from ..originality.incremental import cut_ranks
 from ..values.computing import Computing
 from ..windows import Window, Windows
 from .verdict import Case
@@ -82,7 +83,7 @@ class EarlierLooks:
         if not removed:
             return None
         residual = np.full(values.shape, np.nan, np.float32)
-        window.cut(residual)[:] = remove_by_block(_rank_centred(window.cut(values)), removed)
+        window.cut(residual)[:] = remove_by_block(cut_ranks(values, window), removed)
         return residual
 
     def _list_past(self, trial: Trial | None) -> list[Trial]:
@@ -122,7 +123,7 @@ class EarlierLooks:
         key = (*source, window)
         if key not in self._ranks:
             values = self._compute_values(*source)
-            ranks = None if values is None else np.nan_to_num(_rank_centred(window.cut(values)))
+            ranks = None if values is None else np.nan_to_num(cut_ranks(values, window))
             self._ranks[key] = None if ranks is None else ranks.astype(np.float32)
         return self._ranks[key]
 
@@ -164,7 +165,3 @@ def remove_by_block(ranks: Frame, removed: Sequence[NDArray[Any]]) -> Frame:
         if left @ left >= MIN_RANK_VARIANCE_LEFT * (target @ target) > 0:
             residual[block][present] = left
     return residual
-
-
-def _rank_centred(values: NDArray[Any]) -> Frame:
-    return rank_rows(np.ascontiguousarray(values)) - 0.5

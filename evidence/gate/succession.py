@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...factors import Expression, parse, rank_rows
+from ...factors import Expression, parse
 from ...ledger import Ledger
 from ..newey_west import newey_west_t
-from ..originality.incremental import MIN_ADDED_T, residual_ranks
+from ..originality.incremental import MIN_ADDED_T, cut_ranks, residual_ranks
 from ..proposal import Claim
 from ..scoring.scorer import Scorer
 from ..values.computing import Computing
@@ -78,7 +78,7 @@ class Succession:
         other = self._parse_library_factor(name)
         if other is None or other.code or self.computing is None:
             return None
-        ranks, removed = (_rank_centred(window.cut(frame)) for frame in (values, self.computing.evaluate([other])[0]))
+        ranks, removed = (cut_ranks(frame, window) for frame in (values, self.computing.evaluate([other])[0]))
         out = np.full(values.shape, np.nan, dtype=np.float32)
         window.cut(out)[:] = residual_ranks(ranks, [removed])[0]
         return out
@@ -91,7 +91,3 @@ class Succession:
 
 def _read_predecessor_id(claim: Claim) -> str:
     return str(claim.detail.get(SUCCEEDS) or "")
-
-
-def _rank_centred(values: Values) -> NDArray[np.float64]:
-    return rank_rows(np.ascontiguousarray(values)) - 0.5
