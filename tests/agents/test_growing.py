@@ -110,6 +110,7 @@ def test_the_best_of_a_branch_is_told_however_much_it_tried(lab: Maker) -> None:
 
 def test_what_a_person_sends_back_stands_behind_what_grows(held: Lab) -> None:
     held.config = held.config.model_copy(update={"steps": 2})
+    held.servers.trials = 20  # a round for a change needs a trial that is left
     halted_for_review(held)
     (factor,) = waiting(held)
     branch = next(
