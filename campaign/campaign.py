@@ -412,19 +412,20 @@ class Campaign:
             "sealed": closing.sealed,
             "book": closing.book.record() if closing.book else None,
             "stress": closing.stress,
-            **self._reveal_truth(evaluator, builder, accepted),
+            **self._reveal_truth(evaluator, builder, accepted, open_sealed=bool(closing.sealed)),
             "signals": summary(decision, alarms, evaluator.panel.dates[-1]),
         }
 
     def _reveal_truth(
-        self, evaluator: Evaluator, builder: ResultsBuilder, accepted: Sequence[str]
+        self, evaluator: Evaluator, builder: ResultsBuilder, accepted: Sequence[str], *, open_sealed: bool
     ) -> dict[str, list[dict[str, Any]]]:
         """Return what is true of accepted factors and members on a synthetic market; empty on prices of a file."""
         market = self.settings.market.reveal(self.settings.seed)
         if market is None:
             return {}
         names = [*accepted, *sorted(builder.accepted_homes)]
-        return {"truth": [line.record() for line in find_planted_truth(evaluator, market, names)]}
+        truths = find_planted_truth(evaluator, market, names, open_sealed=open_sealed)
+        return {"truth": [truth.record() for truth in truths]}
 
     def _finish(self, ledger: Ledger, run: str, record: dict[str, Any]) -> CampaignResult:
         folder = ledger.runs.folder(run)

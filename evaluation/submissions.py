@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -154,7 +154,7 @@ class Submissions:
             ledger.verdicts.add(verdict.row(run))
         if verdict.word != "accepted":
             return verdict
-        self._keep_accepted(case)
+        self._keep_accepted(case, verdict)
         return replace(verdict, word=self.scoring.library.reviews.word(verdict.row(run)))
 
     def _collect_surroundings(self, batch: Sequence[KnownFormula]) -> Surroundings:
@@ -163,12 +163,13 @@ class Submissions:
         known = library.catalogue().with_batch(batch)
         return Surroundings(known, library.published_values, library.values, ratios, self.meter.trials_left())
 
-    def _keep_accepted(self, case: Case) -> None:
+    def _keep_accepted(self, case: Case, verdict: Verdict) -> None:
         log, library = self.log, self.scoring.library
         expression, score = case.expression, log.scores.get(case.expression.id)
         sheet = dict(score.sheet) if score else {"fields": sorted(expression.fields)}
         entry = LibraryRow(expression.id, expression.text, expression.shown, case.claim.id, log.run, sheet)
-        rows = [entry, *(self._make_member_row(case, part) for part in case.members)]
+        proven = {test["id"] for test in (verdict.selection or {}).get("members", ()) if test["accepted"]}
+        rows = [entry, *(self._make_member_row(case, part, proven) for part in case.members)]
         if library.reviews.required:
             library.reviews.wait(entry, rows[1:])
         else:
@@ -176,10 +177,10 @@ class Submissions:
                 log.ledger.library.add(row)
         library.refresh()
 
-    def _make_member_row(self, case: Case, part: Case) -> LibraryRow:
+    def _make_member_row(self, case: Case, part: Case, proven: Collection[str]) -> LibraryRow:
         """Return the library row of a member of an accepted combination: it claims nothing alone."""
         expression, sheet = part.expression, self.log.scores[part.expression.id].sheet
-        terms = {"combination": case.expression.id}
+        terms = {"combination": case.expression.id, "proven_alone": expression.id in proven}
         return LibraryRow(
             expression.id, expression.text, expression.shown, part.claim.id, self.log.run, dict(sheet), MEMBER, terms
         )

@@ -158,10 +158,17 @@ def close_baseline(
         tested first then takes its place.
     open_sealed
         Whether the sealed days were opened; they are read only then.
+
+    Notes
+    -----
+    Selection days are read only if the run took a trial. Later trials on these days remove the baseline's members
+    (`earlier_looks`), since people have seen how they did.
     """
     baseline = read_baseline(evaluator)
     if baseline is None or not baseline.members:
         return baseline.record() if baseline else None
+    if not evaluator.meter.trials_spent():  # without a trial, nobody learns anything of the selection days
+        return baseline.record()
     score = _rebuild(evaluator, baseline)
     windows = evaluator.windows
     later = [windows.selection, *([windows.sealed] if open_sealed else [])]

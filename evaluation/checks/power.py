@@ -82,7 +82,7 @@ def _record_with_combination(first: Prospect) -> dict[str, Any]:
         return record
     sentence = (
         f"As trial {first.trials + 1} on these {first.days} selection days, a combination of five unlike factors with "
-        f"a true RankIC of {each:.3f} each would be accepted four times in five; a single factor needs "
+        f"a true RankIC of {each:.3f} each would be proven four times in five, before costs; a single factor needs "
         f"{first.rank_ic_likely:.3f}."
     )
     if each > PUBLISHED_RANK_IC[1]:

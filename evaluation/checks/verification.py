@@ -19,6 +19,7 @@ from ...evidence import (
     read_trial_evidence,
 )
 from ...evidence.gate import SUCCEEDS, Case, TrialEvidence, Weighing
+from ...evidence.scoring import round_significant
 from ...ledger import Trial, VerdictRow, compute_digest
 from ...library import MEMBER
 from ..service import Evaluator
@@ -71,6 +72,10 @@ def _compare_with_panel(archive: RunArchive, evaluator: Evaluator, row: VerdictR
         yield from _compare_holding(evidence, scorer.held(values, windows.selection))
         yield from find_series_difference("panel: daily return after costs", evidence.net, sheet.net_daily)
         yield from _compare_added(archive, evaluator, trial, evidence, replace(case, values=values))
+        if evidence.net_on_search is not None:
+            net = scorer.score(case.values, windows.search, case.sign).net_sharpe
+            recorded_net = round_significant(evidence.net_on_search)
+            yield from find_differences(recorded_net, round_significant(net), "panel: net Sharpe on search")
         yield from find_differences(evidence.asked["data"], evaluator.submissions.gate.data, "panel: data")
 
 
@@ -89,14 +94,16 @@ def _compare_added(
     archive: RunArchive, evaluator: Evaluator, trial: Trial, evidence: TrialEvidence, case: Case
 ) -> Iterator[RecordDifference]:
     """Yield differences in what the trial was judged beside, in what was left, and in the tests of members."""
-    gate = replace(evaluator.submissions.gate, ledger=archive.ledger, run=archive.run.id)
+    taken_by = str((trial.outcome or {}).get("taken_by", trial.run))
+    gate = replace(evaluator.submissions.gate, ledger=archive.ledger, run=taken_by)
     residual = gate.earlier_looks.remove(case.values, case, trial)
+    if evidence.net_on_search is None:
+        return  # a trial of before it was judged beside others
+    removed = [list(evidence.beside), list(evidence.not_removed)]
+    yield from find_differences(removed, [*map(list, gate.earlier_looks.beside(case, trial))], "panel: beside")
     if evidence.added is not None and residual is not None:
-        yield from find_differences(list(evidence.beside), gate.earlier_looks.beside(case, trial), "panel: beside")
         daily = evaluator.scorer.daily_rank_ic(residual, evaluator.windows.selection)
         yield from find_series_difference("panel: daily RankIC of what it adds", evidence.added, daily)
-    elif (evidence.added is None) is not (residual is None) and evidence.net_on_search is not None:
-        yield RecordDifference("panel: beside", list(evidence.beside), gate.earlier_looks.beside(case, trial))
     if evidence.members:
         weighing = archive.ledger.events.get(archive.run.id, WEIGHING_EVENT, trial.subject)
         if weighing is None:

@@ -205,6 +205,8 @@ class SelectionMetrics(WindowMetrics):
         Whether trading it pays; None in a run of before 2026-11-24.
     beside, added
         Ids of the formulas beside which it was tested, and what it adds to them; empty and None without any.
+    not_removed
+        Ids of those among them that the panel could not compute.
     members
         Closed tests of the members of an accepted combination.
     """
@@ -217,6 +219,7 @@ class SelectionMetrics(WindowMetrics):
     p_labels: Figure = None
     costs: CostVerdict | None = None
     beside: tuple[str, ...] = ()
+    not_removed: tuple[str, ...] = ()
     added: AddedRankIC | None = None
     members: tuple[MemberTest, ...] = ()
 

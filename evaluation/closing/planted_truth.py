@@ -21,7 +21,9 @@ from .factor_records import PlantedTruth
 Values = NDArray[np.float32]
 
 
-def find_planted_truth(evaluator: Evaluator, market: SyntheticMarket, names: Sequence[str]) -> list[PlantedTruth]:
+def find_planted_truth(
+    evaluator: Evaluator, market: SyntheticMarket, names: Sequence[str], *, open_sealed: bool
+) -> list[PlantedTruth]:
     """Return for each factor how it ranks the symbols beside the true expected return, and the plant nearest to it.
 
     Parameters
@@ -30,11 +32,14 @@ def find_planted_truth(evaluator: Evaluator, market: SyntheticMarket, names: Seq
         The simulated market of the run's panel.
     names
         Ids of scored factors.
+    open_sealed
+        Whether the run opened its sealed days; without that nothing is told of them.
     """
     last = evaluator.windows.sealed
     lasting = [plant for plant in market.plants if plant.end_day > evaluator.windows.selection.start]
     signals = {plant.text: evaluator.values(parse(plant.text), last) for plant in lasting}
-    return [_find_truth(evaluator, market, name, signals) for name in names]
+    truths = [_find_truth(evaluator, market, name, signals) for name in names]
+    return truths if open_sealed else [truth.model_copy(update={"true_on_sealed": None}) for truth in truths]
 
 
 def _find_truth(evaluator: Evaluator, market: SyntheticMarket, name: str, signals: dict[str, Values]) -> PlantedTruth:

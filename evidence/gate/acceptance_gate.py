@@ -37,9 +37,8 @@ from ..windows import Window, Windows
 from .closed_testing import ScoredTerms
 from .earlier_looks import EarlierLooks
 from .formula_steps import check_alignment, check_formula
-from .mean_test import MeanTest
 from .succession import SUCCEEDS, Succession
-from .trial_evidence import TrialEvidence, build_verdict, decide_trial
+from .trial_evidence import TrialEvidence, build_verdict, decide_trial, run_trial_test
 from .verdict import Case, Reason, Verdict, Weighing, write_combination_formula
 
 Values = NDArray[np.float32]
@@ -323,6 +322,7 @@ class AcceptanceGate:
             "seen": self.ledger.objects.put(evidence.body()),
             "discoveries": discoveries,
             "ties": [tie.record() for tie in ties],
+            "taken_by": self.run,
         }
         return outcome | {"selection": dict(evidence.sheet)} | record
 
@@ -333,6 +333,7 @@ class AcceptanceGate:
         selection = self.windows.selection
         sheet = self.scorer.score(values, selection, case.sign)
         residual = self.earlier_looks.remove(values, case, trial)
+        removed, missing = self.earlier_looks.beside(case, trial)
         return TrialEvidence(
             asked=self._describe_question(case),
             lag=self.scorer.lag,
@@ -344,7 +345,8 @@ class AcceptanceGate:
             sheet=sheet.record(),
             held=self.scorer.held(values, selection),
             fault=fault,
-            beside=[] if residual is None else self.earlier_looks.beside(case, trial),
+            beside=removed,
+            not_removed=missing,
             added=None if residual is None else self.scorer.daily_rank_ic(residual, selection),
             added_held=None if residual is None else self.scorer.held(residual, selection),
             net_on_search=self.scorer.score(case.values, self.windows.search, case.sign).net_sharpe,
@@ -355,11 +357,15 @@ class AcceptanceGate:
         if case.weighing is None or self.computing is None:
             return []
 
-        def test(values: Values) -> MeanTest:
-            residual = self.earlier_looks.remove(values, case, trial)
-            return self.scorer.proof(values if residual is None else residual, self.windows.selection)
+        asked, selection = self._describe_question(case) | {"sign": 1}, self.windows.selection
 
-        scored = ScoredTerms(self._compute_terms(case, case.weighing), test)
+        def find_p_value(values: Values) -> float:
+            residual = self.earlier_looks.remove(values, case, trial)
+            tested = values if residual is None else residual
+            daily, held = self.scorer.daily_rank_ic(tested, selection), self.scorer.held(tested, selection)
+            return run_trial_test(daily, held, asked, self.scorer.lag)[1]
+
+        scored = ScoredTerms(self._compute_terms(case, case.weighing), find_p_value)
         windows = (self.windows.search, self.windows.selection)
         losses = {window.name: self._measure_losses(scored, case.values, window) for window in windows}
         return [
@@ -403,7 +409,7 @@ class AcceptanceGate:
     @cached_property
     def earlier_looks(self) -> EarlierLooks:
         """Return what finds and removes what a candidate is judged beside."""
-        return EarlierLooks(self.ledger, self.run, self.windows, self.computing)
+        return EarlierLooks(self.ledger, self.run, self.windows, self.computing, self.settings.horizon_days)
 
     def _compute_selection_values(self, case: Case) -> tuple[Values, Mapping[str, Any] | None]:
         """Return values up to the end of selection, and the fault of the code on selection days if it has one."""

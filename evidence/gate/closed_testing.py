@@ -3,13 +3,14 @@
 A combination is one trial, and claims nothing about its members. By closed testing a member is proven as well if
 every subset of the members that holds it, itself alone included, is significant at the level of that trial. Subsets
 keep the weights of search. With at most ten members there are at most 512 of them for each, so all are tested. No level
-is spent: the chance of any false claim among the combination and its members is at most the level of the trial.
+is spent: as far as the test of each subset holds its size, the chance of any false claim among the combination and its
+members is at most the level of the trial.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
@@ -17,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..scoring.metrics import round_significant
-from .mean_test import MeanTest
 
 Values = NDArray[np.float32]
 
@@ -30,16 +30,20 @@ class ScoredTerms:
     ----------
     terms
         What each member adds to the combination's score, `[T, N]`, by id.
-    test
-        Tests values `[T, N]` on selection, as the trial does.
+    find_p_value
+        Returns the one-sided p-value of values `[T, N]` on selection, as the trial does.
     """
 
     terms: Mapping[str, Values]
-    test: Callable[[Values], MeanTest]
+    find_p_value: Callable[[Values], float]
+    _p_values: dict[tuple[str, ...], float] = field(default_factory=dict, repr=False)
 
     def p_value(self, names: Sequence[str]) -> float:
-        """Return the one-sided p-value of the sum of some members."""
-        return self.test(self._sum(names)).p_value(1)
+        """Return the one-sided p-value of the sum of some members; each subset is tested once."""
+        key = tuple(sorted(names))
+        if key not in self._p_values:
+            self._p_values[key] = self.find_p_value(self._sum(key))
+        return self._p_values[key]
 
     def prove(self, level: float) -> list[dict[str, Any]]:
         """Return for each member its p-values and whether it is proven alone, as JSON.

@@ -53,8 +53,9 @@ class TrialEvidence:
         RankIC of the ranks held on each selection day with its one-day return `[D]`; None where `rank_ic` is tested.
     fault
         Fault of a Python factor's code on selection days, `{stage, message, day}`; None if there was none.
-    beside
-        Ids of the formulas that were removed from the ranks before the test (`earlier_looks`).
+    beside, not_removed
+        Ids of the formulas that were removed from the ranks before the test (`earlier_looks`); and of those that should
+        have been, and that the panel cannot compute.
     added, added_held
         As `rank_ic` and `held`, of what is left without these; None where nothing was removed.
     net_on_search
@@ -74,6 +75,7 @@ class TrialEvidence:
     held: Series | None = None
     fault: Mapping[str, Any] | None = None
     beside: Sequence[str] = ()
+    not_removed: Sequence[str] = ()
     added: Series | None = None
     added_held: Series | None = None
     net_on_search: float | None = None
@@ -103,7 +105,8 @@ class TrialEvidence:
             "held": None if self.held is None else _encode_series(self.held),
         }
         record |= {"fault": dict(self.fault)} if self.fault else {}
-        record |= {"beside": list(self.beside)} if self.beside else {}
+        names = {"beside": self.beside, "not_removed": self.not_removed}
+        record |= {name: list(ids) for name, ids in names.items() if ids}
         series = {"added": self.added, "added_held": self.added_held}
         record |= {name: _encode_series(values) for name, values in series.items() if values is not None}
         record |= {} if self.net_on_search is None else {"net_on_search": round_significant(self.net_on_search)}
@@ -117,6 +120,8 @@ class TrialEvidence:
         for name in ("rank_ic", "net", "held", "added", "added_held"):
             if record.get(name) is not None:
                 record[name] = np.array(record[name], dtype=np.float64)  # null becomes NaN
+        if "net_on_search" in record and record["net_on_search"] is None:
+            record["net_on_search"] = math.nan
         return cls(**record | {"sharpes": tuple(record["sharpes"])})
 
 
@@ -143,9 +148,7 @@ def decide_trial(evidence: TrialEvidence, number: int, discoveries: int) -> dict
     selection. To those that pass, one that does not pay its costs counts as a trial with a p-value of 1.
     """
     sign = int(evidence.asked["sign"])
-    test = run_mean_test(evidence.tested, evidence.tested_held, int(evidence.asked["horizon_days"]), evidence.lag)
-    labels = run_mean_test(evidence.tested, None, int(evidence.asked["horizon_days"]), evidence.lag).p_value(sign)
-    p_value = confirm_p_value(test.p_value(sign), labels, float(evidence.asked["watch_p"]))
+    test, p_value, labels = run_trial_test(evidence.tested, evidence.tested_held, evidence.asked, evidence.lag)
     level = lond_level(number, discoveries, float(evidence.asked["level"]))
     proven = p_value <= level and not evidence.fault
     costs = _weigh_costs(evidence)
@@ -160,10 +163,21 @@ def decide_trial(evidence: TrialEvidence, number: int, discoveries: int) -> dict
         "power": test.power(level),
         **({"proven": proven, "costs": costs} if costs else {}),
         **({"beside": list(evidence.beside), "added": _describe_added(test)} if evidence.beside else {}),
+        **({"not_removed": list(evidence.not_removed)} if evidence.not_removed else {}),
         **({"members": [dict(member) for member in evidence.members]} if evidence.members else {}),
         **({} if evidence.held is None else {"p_labels": float(f"{labels:.6g}")}),
         **({"fault": dict(evidence.fault)} if evidence.fault else {}),
     }
+
+
+def run_trial_test(
+    rank_ic: Series, held: Series | None, asked: Mapping[str, Any], lag: int
+) -> tuple[MeanTest, float, float]:
+    """Return the test of daily series as a trial makes it, its p-value, and that of the overlapping labels."""
+    sign, horizon = int(asked["sign"]), int(asked["horizon_days"])
+    test = run_mean_test(rank_ic, held, horizon, lag)
+    labels = run_mean_test(rank_ic, None, horizon, lag).p_value(sign)
+    return test, confirm_p_value(test.p_value(sign), labels, float(asked["watch_p"])), labels
 
 
 def _weigh_costs(evidence: TrialEvidence) -> dict[str, Any]:
@@ -193,7 +207,7 @@ def build_verdict(trial: Trial, reasons: Sequence[Reason]) -> Verdict:
     steps = [Reason("statistics", proven, text, {**numbers, "trial": trial.number})]
     if proven and "costs" in outcome:
         steps.append(_make_costs_reason(outcome["costs"]))
-    names = ("deflated_sharpe", "power", "p_labels", "costs", "beside", "added", "members")
+    names = ("deflated_sharpe", "power", "p_labels", "costs", "beside", "not_removed", "added", "members")
     details = {key: outcome[key] for key in names if key in outcome}
     selection = {**outcome["selection"], **numbers, **details}
     return Verdict(trial.subject, _choose_word(outcome, proven), (*reasons, *steps), trial.number, selection)
@@ -216,9 +230,9 @@ def _make_costs_reason(costs: Mapping[str, Any]) -> Reason:
 
 def _describe_beside(outcome: Mapping[str, Any]) -> str:
     """Name what the test removed; empty where nothing was looked at or accepted before."""
-    if not outcome.get("beside"):
-        return ""
-    return f" for what it adds to {format_count(len(outcome['beside']), 'formula')} looked at or accepted before"
+    removed, missing = len(outcome.get("beside", ())), len(outcome.get("not_removed", ()))
+    text = f" for what it adds to {format_count(removed, 'formula')} looked at or accepted before" if removed else ""
+    return text + (f" ({missing:,} more cannot be computed here and are not removed)" if missing else "")
 
 
 def _apply_fault(reason: Reason, fault: Mapping[str, Any] | None) -> Reason:

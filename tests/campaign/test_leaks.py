@@ -114,7 +114,7 @@ def secrets(ledger: Ledger, result: CampaignResult) -> set[Any]:
 
 
 def every_entry(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    for word in ("accepted", "proven", "watchlist", "rejected"):
+    for word in ("accepted", "proven", "watchlist", "rejected", "members", "untested"):
         yield from record[word]
 
 

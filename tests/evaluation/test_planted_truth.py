@@ -20,7 +20,9 @@ def test_a_factor_is_compared_with_the_true_expected_return_and_the_plants(lab: 
     market = simulate(SyntheticConfig(seed=1, days=420, names=60), plants)
     run = lab(panel=market.panel, max_similarity=1.0, max_redundancy=1.0)
     names = [run.scored(text) for text in (KNOWN, f"-({KNOWN})", NOISE)]
-    strong, turned, noise = find_planted_truth(run.evaluator, market, names)
+    strong, turned, noise = find_planted_truth(run.evaluator, market, names, open_sealed=True)
+    (closed,) = find_planted_truth(run.evaluator, market, names[:1], open_sealed=False)
+    assert (closed.true_on_selection, closed.true_on_sealed) == (strong.true_on_selection, None)
     assert [strong.id, turned.id, noise.id] == names
     assert strong.true_on_selection == turned.true_on_selection  # both are held in the direction of search
     assert (strong.true_on_selection or 0.0) > 0.9
