@@ -133,6 +133,8 @@ class FormulaAttempt:
         The change that its author says it is.
     descent : AttemptDescent or None
         None if it names no parent that its prompt showed.
+    data_mined : bool
+        Whether it no longer measures its hypothesis' mechanism, and was scored without one.
     """
 
     key: str
@@ -143,6 +145,7 @@ class FormulaAttempt:
     weaknesses: tuple[SheetWeakness, ...] = ()
     intent: str = ""
     descent: AttemptDescent | None = None
+    data_mined: bool = False
 
     @classmethod
     def parse(cls, key: str, body: Mapping[str, Any]) -> FormulaAttempt:
@@ -159,12 +162,17 @@ class FormulaAttempt:
             weaknesses=tuple(SheetWeakness(row["code"], row.get("message", "")) for row in body.get("weaknesses", ())),
             intent=intent,
             descent=AttemptDescent(body["parent_t"], body["where"]) if "parent" in body else None,
+            data_mined=bool(body.get("data_mined")),
         )
 
 
 def read_attempt(journal: AgentJournal, key: str) -> FormulaAttempt:
     """Return an attempt; one that is not on record counts as refused, without a text."""
     return FormulaAttempt.parse(key, journal.read("score", key) or {})
+
+
+DATA_MINED = "data_mined"
+"""The mechanism that is recorded of a formula without one, and the end of the id of its hypothesis."""
 
 
 @dataclass(frozen=True)
@@ -223,10 +231,22 @@ class BranchHypothesis:
         """Return some parts of it as they were proposed; missing ones are left out."""
         return {name: self.body[name] for name in names if name in self.body}
 
+    def mine(self) -> BranchHypothesis:
+        """Return the hypothesis of a formula that drifted off its mechanism: it is a survey."""
+        statement = f"Changed from a formula of {self.mechanism}, which it no longer measures."
+        words = {"id": f"{self.id}/{DATA_MINED}", "mechanism": DATA_MINED, "statement": statement}
+        return BranchHypothesis.parse({**self.body, **words, "either_way": True})
+
 
 def read_hypothesis(journal: AgentJournal, branch: str) -> BranchHypothesis:
     """Return the hypothesis of a branch; an empty one if there is none."""
     return BranchHypothesis.parse(journal.read("hypothesis", branch) or {})
+
+
+def read_mark_hypothesis(journal: AgentJournal, mark: Mark) -> BranchHypothesis:
+    """Return the hypothesis of a scored formula: its branch's, as a survey where the formula drifted off it."""
+    hypothesis = read_hypothesis(journal, mark.branch)
+    return hypothesis.mine() if read_attempt(journal, mark.key).data_mined else hypothesis
 
 
 @dataclass(frozen=True)

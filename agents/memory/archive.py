@@ -154,11 +154,12 @@ def place_in_niches(search: SearchContext, branch: str, attempts: Iterable[Formu
 
     The journal records every mark, and the first formula of each niche.
     """
-    hypothesis = read_hypothesis(search.journal, branch)
+    stated = read_hypothesis(search.journal, branch)
     memory = read_memory(search.journal, branch.split("/")[0])
     marks = []
     for attempt in attempts:
         if attempt.refusal is None:
+            hypothesis = stated.mine() if attempt.data_mined else stated
             reads = _find_fields(attempt.text, memory) if hypothesis.either_way else frozenset()
             cell = name_niche(hypothesis, reads, finite_or_none(attempt.sheet.turnover), search.horizon_days)
             search.journal.record("niche", cell, {"id": attempt.id, "key": attempt.key})

@@ -14,9 +14,11 @@ from ..errors import NoUsableReply
 from ..memory.archive import place_in_niches
 from ..memory.diversity import find_cited_ids
 from ..memory.operator_outcomes import add_descent, describe_operators
+from ..offline import fits_mechanism
 from ..own_parts import Seed
 from ..questions import Question, ask_model, is_fruitless
 from ..records import (
+    DATA_MINED,
     AttemptRefusal,
     BranchHypothesis,
     BranchProposal,
@@ -171,9 +173,11 @@ async def _redraft(
 async def score_formula(search: SearchContext, branch: str, item: DraftBody) -> FormulaAttempt:
     """Return the evaluation server's answer for one formula; the server is asked once per key."""
     box = search.tools.select("factor", FACTOR_AGENT_TOOLS)
+    hypothesis = read_hypothesis(search.journal, branch)
+    drifted = _has_drifted(search, hypothesis, item)
     arguments = {
         "text": item["text"],
-        "hypothesis": _make_claim(read_hypothesis(search.journal, branch)),
+        "hypothesis": _make_claim(hypothesis.mine() if drifted else hypothesis),
         "key": item["key"],
         "description": str(item.get("rationale", "")),
     }
@@ -184,9 +188,22 @@ async def score_formula(search: SearchContext, branch: str, item: DraftBody) -> 
         answer = {name: value for name, value in reply.items() if name != "new"}
         body: Json = {**item}
         stated: Json = {name: body[name] for name in ("text", "intent", "parent", "parent_t", "where") if name in body}
-        return {**stated, **answer, "branch": branch}
+        return {**stated, **answer, "branch": branch, **({"data_mined": True} if drifted else {})}
 
     return FormulaAttempt.parse(item["key"], await search.record_once("score", item["key"], call))
+
+
+def _has_drifted(search: SearchContext, hypothesis: BranchHypothesis, item: DraftBody) -> bool:
+    """Return whether a changed formula no longer measures the mechanism of its hypothesis.
+
+    It is judged where the mechanism is one of those with skeletons. A fresh formula is its author's own measure.
+    """
+    changed = bool(item.get("parent") or find_cited_ids(hypothesis)) or item.get("intent") == DATA_MINED
+    if hypothesis.either_way or not changed:
+        return False
+    memory = read_memory(search.journal, hypothesis.id.split("/")[0])
+    name, direction = hypothesis.mechanism, hypothesis.direction
+    return fits_mechanism(item["text"], name, direction, memory.fields, memory.groups) is False
 
 
 def describe_attempt(search: SearchContext, key: str) -> Json:

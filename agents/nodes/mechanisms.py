@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..questions import Question, ask_model
-from ..records import Mark, describe_language, read_attempt, read_hypothesis, read_memory
+from ..records import Mark, describe_language, read_attempt, read_mark_hypothesis, read_memory
 from ..schemas import Mechanisms
 from ..search_context import Json, SearchContext
 from .factor_agent import FACTOR_AGENT_TOOLS
@@ -26,7 +26,7 @@ STATED_KEYS = (
 
 async def state_mechanisms(search: SearchContext, marks: Iterable[Mark], key: str) -> int:
     """Ask for a mechanism of each data-mined candidate; return how many stand after their refuter was tested."""
-    mined = [mark for mark in marks if read_hypothesis(search.journal, mark.branch).either_way]
+    mined = [mark for mark in marks if read_mark_hypothesis(search.journal, mark).either_way]
     standing = 0
     for number, start in enumerate(range(0, len(mined), MAX_CANDIDATES_ASKED)):
         batch = mined[start : start + MAX_CANDIDATES_ASKED]

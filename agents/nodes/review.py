@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..records import Mark
+from ..records import DATA_MINED, Mark
 from ..search_context import Json, SearchContext
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def open_branches(search: SearchContext, factors: Sequence[str], round_key: str)
     for decision in filter(None, (read_decision(search, factor_id) for factor_id in factors)):
         for hypothesis in decision.hypotheses:
             branch = f"{round_key}/a{len(opened):02d}"
-            old = search.journal.read("hypothesis", hypothesis) or {}
+            old = search.journal.read("hypothesis", hypothesis.removesuffix(f"/{DATA_MINED}")) or {}
             request = {"factor": decision.factor_id, "text": decision.text, "comment": decision.comment}
             search.journal.record("hypothesis", branch, {**old, "id": branch, "asked": request})
             opened[branch] = hypothesis
@@ -155,4 +155,4 @@ def find_parents(search: SearchContext, factors: Sequence[str], marks: Sequence[
     ids = {*factors}
     for decision in filter(None, (read_decision(search, factor_id) for factor_id in factors)):
         ids |= {*decision.members}
-    return [mark for mark in marks if mark.id in ids and mark.branch == hypothesis]
+    return [mark for mark in marks if mark.id in ids and mark.branch == hypothesis.removesuffix(f"/{DATA_MINED}")]

@@ -13,7 +13,7 @@ from ..records import (
     SearchSheet,
     finite_or_none,
     read_attempt,
-    read_hypothesis,
+    read_mark_hypothesis,
     read_memory,
 )
 from ..search_context import Json, SearchContext
@@ -151,7 +151,7 @@ async def _rank_leaders(search: SearchContext, key: str) -> dict[str, int]:
 
 def _shows_its_direction(search: SearchContext, mark: Mark) -> bool:
     """Return whether search shows the claimed direction, else the gate refuses it; a survey claims none."""
-    hypothesis = read_hypothesis(search.journal, mark.branch)
+    hypothesis = read_mark_hypothesis(search.journal, mark)
     return hypothesis.either_way or mark.t * hypothesis.direction > 0
 
 

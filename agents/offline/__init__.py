@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ...lazy import lazy_names
 
 if TYPE_CHECKING:
+    from .likeness import fits_mechanism as fits_mechanism
     from .researcher import (
         OFFLINE_DESCRIPTION as OFFLINE_DESCRIPTION,
         answer_offline as answer_offline,
@@ -17,6 +18,7 @@ else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
+            "likeness": "fits_mechanism",
             "researcher": "OFFLINE_DESCRIPTION answer_offline make_researcher",
             "steering": "describe_unmatched",
         },

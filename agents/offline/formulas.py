@@ -12,7 +12,9 @@ import numpy as np
 from ...factors import Expression, FactorError, Node, express, parse
 from ...factors.space import sample_plain, select_fields
 from ..memory.operator_outcomes import MUTATION_PREFIX, NO_WEAKNESS
+from ..records import DATA_MINED
 from .critique import CURES
+from .likeness import is_instance
 from .mechanisms import Mechanism, fill_skeleton, find_codes, find_mechanism, load_mechanisms
 from .mutations import CHANGE_WEIGHTS, CHANGES, DIRECTED_CHANGES, Bandit, ChangeMaterial, invert, is_plain
 from .prompt_context import Context, Json, ShownFormula
@@ -35,8 +37,12 @@ CRITIQUE_CHANGES = ("condition", "neutralise")
 """Changes that a critique requests and that make more than one idea of a formula."""
 NAME_PATTERN = re.compile(r"[a-z_]+")
 GRAMMAR_SHARE, OPEN_GRAMMAR_SHARE = 0.5, 0.75
-"""Share of fresh drafts drawn from the grammar, beside skeletons of the hypothesis' mechanism; the same for an open
-survey."""
+"""Share of a survey's fresh drafts drawn from the grammar, beside its skeletons; the same for an open survey."""
+SKELETON_PASSES = 20
+"""Passes over a mechanism's draws until a reply is short of formulas: each draws and changes them anew."""
+WIDENED_SHARE = 0.5
+WIDENING = ("smooth", "neutralise", "retime", MUTATION_PREFIX + "retune", MUTATION_PREFIX + "nudge_window")
+"""Share of a mechanism's fresh drafts that change a draw of a skeleton, and the changes, which may keep its meaning."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +88,8 @@ class FormulaCollector:
 
     def offer(self, formula: str | Node, rationale: str, intent: str, parent: str = "") -> bool:
         """Add a formula, given as text or tree, if it can be parsed, is new and fits the hypothesis."""
-        if isinstance(formula, Node) and not is_plain(formula) and not self._is_asked_by_critique(intent):
+        free = self.mechanism is None and not self._is_asked_by_critique(intent)
+        if isinstance(formula, Node) and free and not is_plain(formula):
             return False
         expression = self.read(formula)
         if expression is None or not self._is_on_topic(expression, intent) or not self._is_new(expression, intent):
@@ -103,12 +110,28 @@ class FormulaCollector:
         except FactorError:
             return None
 
+    @cached_property
+    def mechanism(self) -> Mechanism | None:
+        """The mechanism that the hypothesis states; None for a survey, and for one that is not known."""
+        hypothesis = self.context.hypothesis
+        mechanism = None if hypothesis.either_way else find_mechanism(hypothesis.mechanism)
+        return None if mechanism is None or mechanism.survey else mechanism
+
     def _is_on_topic(self, expression: Expression, intent: str) -> bool:
         strange = [name for name in expression.fields if name not in self.claimed]
+        if self.mechanism is not None:
+            return not strange and self._measures_mechanism(expression, self.mechanism)
         plain = bool(expression.code) or is_plain(expression.core) or self._is_asked_by_critique(intent)
         # The gate asks for every field of a stated mechanism; a survey states none, and may stray.
         near = 2 * len(strange) <= len(expression.fields) if self.context.hypothesis.either_way else not strange
         return plain and near
+
+    def _measures_mechanism(self, expression: Expression, mechanism: Mechanism) -> bool:
+        """Return whether a formula is an instance of the mechanism; its own Python factors are."""
+        context = self.context
+        if expression.code:
+            return bool(find_codes(mechanism.id))
+        return is_instance(expression, mechanism, context.hypothesis.direction, context.fields, context.groups)
 
     def _is_asked_by_critique(self, intent: str) -> bool:
         return intent in CRITIQUE_CHANGES and bool(self.context.critique)
@@ -129,6 +152,10 @@ def propose_formulas(context: Context) -> Json:
     else:
         _climb(context, collector)
     _fill(context, collector)
+    if not collector.kept:  # the fields of the hypothesis allow no skeleton, and a reply needs a formula
+        collector.mechanism = None
+        for tree in filter(None, (_sample_tree(context) for _ in range(TRIES_PER_FORMULA))):
+            collector.offer(tree, "drawn at random from the grammar", DATA_MINED)
     return {"candidates": collector.kept[: context.request.count]}
 
 
@@ -237,7 +264,7 @@ class Breeder:
             intent = f"{intent} + {second.removeprefix(MUTATION_PREFIX)}"
         if changed is None:
             return False
-        if intent != "invert":
+        if intent != "invert" and self.collector.mechanism is None:  # the sign of a mechanism's formula is its own
             changed = self._fix_sign(changed, parent)
         origin = (
             f"a draft that promises a RankIC of {parent.t:.3f}"
@@ -293,7 +320,7 @@ def _repair(context: Context, collector: FormulaCollector) -> None:
         for _ in range(TRIES_PER_FORMULA if parent else 0):
             if breeder.breed():
                 break
-        for text, rationale in _draw_formulas(context):
+        for text, rationale in _draw_formulas(context, collector):
             if len(collector.kept) >= goal:
                 break
             collector.offer(text, rationale, "repair")
@@ -306,20 +333,23 @@ def _fill(context: Context, collector: FormulaCollector) -> None:
     for formula in context.formulas("record", "unexplored") if begins else []:
         if 2 * len(collector.kept) < context.request.count:
             collector.offer(formula.text, "nobody wrote it yet, and it is worth a score", "explore")
-    for text, rationale in _draw_formulas(context):
+    for text, rationale in _draw_formulas(context, collector):
         if len(collector.kept) >= context.request.count:
             return
         collector.offer(text, rationale, "explore")
 
 
-def _draw_formulas(context: Context) -> Iterator[tuple[str | Node, str]]:
-    """Yield fresh formulas, each with a remark: skeletons of the mechanism, and random formulas from the grammar."""
+def _draw_formulas(context: Context, collector: FormulaCollector) -> Iterator[tuple[str | Node, str]]:
+    """Yield fresh formulas, each with a remark: of the stated mechanism alone, or of a survey and the grammar."""
+    if collector.mechanism is not None:
+        yield from _draw_instances(context, collector, collector.mechanism)
+        return
     mechanism = find_mechanism(context.hypothesis.mechanism)
     if mechanism is None or mechanism.open:
         skeletons, share = _draw_any_skeleton(context), OPEN_GRAMMAR_SHARE
     else:
         skeletons, share = _draw_skeletons(context, mechanism), GRAMMAR_SHARE
-    for _ in range(8 * TRIES_PER_FORMULA + 4 * context.request.count):
+    for _ in range(_count_draws(context)):
         draw = None if context.rng.random() < share else next(skeletons, None)
         tree = None if draw else _sample_tree(context)
         if draw:
@@ -329,6 +359,27 @@ def _draw_formulas(context: Context) -> Iterator[tuple[str | Node, str]]:
     for name in context.fields:
         for window in range(2, 250):
             yield f"ts_rank({name}, {window})", "nothing else was new"
+
+
+def _count_draws(context: Context) -> int:
+    return 8 * TRIES_PER_FORMULA + 4 * context.request.count
+
+
+def _draw_instances(
+    context: Context, collector: FormulaCollector, mechanism: Mechanism
+) -> Iterator[tuple[str | Node, str]]:
+    """Yield draws of the mechanism's skeletons, then changed draws among them; the collector drops what drifts off."""
+    material = ChangeMaterial(tuple(sorted(collector.claimed - {*context.groups})), context.groups)
+    for _ in range(SKELETON_PASSES):
+        for place, (text, rationale) in enumerate(_draw_skeletons(context, mechanism)):
+            expression = collector.read(text) if place >= len(mechanism.skeletons) else None
+            if expression is None or context.rng.random() >= WIDENED_SHARE:
+                yield text, rationale
+                continue
+            change = WIDENING[int(context.rng.integers(len(WIDENING)))]
+            node = CHANGES[change](expression.root, material, context.rng)
+            if node is not None:
+                yield node, f"{change.removeprefix(MUTATION_PREFIX)} of {rationale}"
 
 
 def _sample_tree(context: Context) -> Node | None:
@@ -355,7 +406,9 @@ def _draw_any_skeleton(context: Context) -> Iterator[tuple[str, str]]:
 
 def _draw_skeletons(context: Context, mechanism: Mechanism) -> Iterator[tuple[str, str]]:
     """Yield draws of the mechanism's skeletons, in random order, each once before any is repeated."""
-    names = [name for name in mechanism.fields if name in context.fields]
+    claimed = context.hypothesis.fields or context.fields
+    known = [name for name in mechanism.fields if name in context.fields]
+    names = [name for name in known if name in claimed] or known
     rationale = f"a skeleton of {mechanism.id}: {mechanism.statement}"
     for _ in range(max(6, SKELETON_DRAWS // len(mechanism.skeletons))):
         for index in context.rng.permutation(len(mechanism.skeletons)):

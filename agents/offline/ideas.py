@@ -10,6 +10,7 @@ from itertools import chain, islice, product, repeat
 
 from ...factors.space import ACTIVITY, CORE, DRAWN_PRICES, PAIR_OPERATORS, select_fields
 from ..memory.diversity import FACTOR_ID, NEAR_HORIZON_RATIO, measure_overlap
+from .likeness import fits_mechanism
 from .mechanisms import Mechanism, find_codes, find_mechanism, load_mechanisms
 from .prompt_context import Context, DecayingFactor, Json, ShownFormula
 from .steering import read_steering
@@ -212,10 +213,15 @@ def _make_fresh(context: Context, mechanism: Mechanism) -> Json:
 def _make_follow_up(context: Context, formula: ShownFormula) -> Json:
     """Return a hypothesis that refines a formula on record, with the sign that it showed.
 
-    It keeps the formula's mechanism where the sign agrees; otherwise it has none, and is a survey.
+    It keeps the formula's mechanism where the formula measures it with that sign; otherwise it is a survey.
     """
-    base = find_mechanism(_find_mechanism_name(context, formula)) or load_mechanisms()[0]
-    stated = formula.t_stat * base.direction > 0 and not base.survey
+    name, sign = _find_mechanism_name(context, formula), 1 if formula.t_stat > 0 else -1
+    named = find_mechanism(name)
+    directed = named.direction if named else sign
+    fits = fits_mechanism(formula.text, name, directed, context.fields, context.groups)
+    open_survey = next(mechanism for mechanism in load_mechanisms() if mechanism.open)
+    base = open_survey if named is None or fits is False else named
+    stated = bool(fits) and sign == base.direction
     claim = (
         base.statement if stated or base.survey else f"The reverse of what is on record holds here: {base.statement}"
     )
@@ -226,7 +232,7 @@ def _make_follow_up(context: Context, formula: ShownFormula) -> Json:
     read = {*base.fields, *NAME_PATTERN.findall(formula.text)} if stated else {*context.fields}
     fields = [name for name in context.fields if name in read]
     hypothesis = _make_hypothesis(context, base, statement, fields[:MAX_HYPOTHESIS_FIELDS])
-    return {**hypothesis, "direction": 1 if formula.t_stat > 0 else -1, "either_way": not stated}
+    return {**hypothesis, "direction": sign, "either_way": not stated}
 
 
 def _name_neighbours(context: Context, formula: ShownFormula) -> str:
