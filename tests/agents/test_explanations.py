@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from alphaloom.agents import AgentsConfig
-from alphaloom.agents.memory.diversity import measure_overlap
-from alphaloom.agents.schemas import Mechanisms
+from alphaloom.agents.schemas import Candidates, Mechanisms
 from alphaloom.factors import parse
 
 from .doubles import FIELDS, GROUPS, Lab, ask, context
@@ -49,9 +49,9 @@ def test_the_mechanism_is_the_one_whose_skeleton_is_alike_and_whose_sign_agrees(
 
 
 def test_what_is_data_mined_is_explained_after_the_list_is_fixed_and_before_the_first_test(lab: Maker) -> None:
-    campaign = lab(config=SURVEYS.model_copy(update={"hypotheses": 8, "candidates": 12}))
-    # The strongest formulas are like a documented effect; few random ones are.
-    campaign.servers.strength = lambda text: 12 * measure_overlap(text, "ts_zscore(volume, 20)", FIELDS, GROUPS)
+    campaign = lab(config=SURVEYS)
+    drafts = [{"text": text, "rationale": "", "intent": "explore"} for text in ("ts_zscore(volume, 25)", "log(close)")]
+    campaign.model.say = lambda task: json.dumps({"candidates": drafts}) if task.schema is Candidates else None
     campaign.run()
     plan = campaign.journal.read("tests", "r01/gate") or {}
     asked = [task for task in campaign.model.tasks if task.schema is Mechanisms]
