@@ -40,7 +40,7 @@ def clock() -> datetime:
 def campaign(folder: Path, name: str, panel: Path, *, seed: int) -> Campaign:
     path = folder / f"{name}.yaml"
     path.write_text(f"name: {name}\nseed: {seed}\n")
-    brief = [*markets.BRIEF, "agents.rounds=2", "budget.evaluations=30"]
+    brief = [*markets.BRIEF, "agents.rounds=2", "budget.evaluations=30", "agents.set_size=0"]
     made = Campaign.from_yaml(path, panel=panel, workspace=folder / "workspace", overrides=brief)
     return replace(made, clock=clock)
 

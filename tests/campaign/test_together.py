@@ -107,7 +107,8 @@ def test_the_library_and_the_verdicts_say_the_same(workspace: Path) -> None:
     with opened(workspace) as ledger:
         library = {row.factor_id: row.run for row in ledger.library.rows()}
         seeds = [ledger.events.of(run, "screening") for run in found]
-    accepted = {entry["id"]: run for run, record in found.items() for entry in record["accepted"]}
+    kept = {run: [*record["accepted"], *record["members"]] for run, record in found.items()}
+    accepted = {entry["id"]: run for run, entries in kept.items() for entry in entries}
     assert library.keys() == accepted.keys()
     assert all(library[name] in found for name in library)
     assert all(len(seed) == 1 for seed in seeds)
