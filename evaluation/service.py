@@ -143,7 +143,8 @@ class Evaluator:
 
     def _propose(self, proposal: Proposal) -> dict[str, Any]:
         proposal.refuse_retold(self.ledger, self.run)
-        self.ledger.events.record(self.run, "claim", proposal.claim.id, proposal.claim.record())
+        if self.ledger.events.get(self.run, "claim", proposal.claim.id) is None:
+            self.ledger.events.record(self.run, "claim", proposal.claim.id, proposal.claim.record())
         try:
             expression = self.read(proposal.text)
         except ParseError as error:
