@@ -38,8 +38,10 @@ from numpy.typing import NDArray
 
 from alphaloom.evaluation import Budget, Evaluator, PanelContext
 from alphaloom.evidence import Claim, EvidenceSettings, Proposal
+from alphaloom.evidence.gate.earlier_looks import list_lags, remove_by_block
 from alphaloom.evidence.gate.mean_test import run_mean_test
 from alphaloom.evidence.multiple_testing.online_fdr import lond_level
+from alphaloom.evidence.originality.incremental import cut_ranks
 from alphaloom.evidence.scoring.scorer import Scorer
 from alphaloom.evidence.settings import ComplexitySettings, WindowSettings
 from alphaloom.evidence.values.computing import Computing
@@ -244,16 +246,19 @@ def _on_a_copy(room: Room, home: Path, name: str, seen: Sequence[Seen], rng: np.
 
 
 def without_limit(evaluator: Evaluator, seen: Sequence[Seen]) -> Outcome:
-    """Apply the gate's test and level to the weighted sum of all formulas, without a limit on length."""
-    chosen = positive(seen)
-    expressions = [evaluator.read(one.text) for one in chosen]
-    total: NDArray[Any] = np.zeros(evaluator.panel.universe.shape)
-    for one, values in zip(chosen, evaluator.engine.stream(expressions), strict=True):
-        total += one.t * np.nan_to_num(rank_rows(values) - 0.5)
-    whole = np.where(evaluator.panel.universe, total, np.nan).astype(np.float32)
+    """Apply the gate's removal of earlier looks, test and level to the weighted sum, without a limit on length."""
+    weights = {one.text: one.t for one in positive(seen)}
     window, horizon = evaluator.windows.selection, SETTINGS.horizon_days
-    test = run_mean_test(evaluator.scorer.daily_rank_ic(whole, window), None, horizon, evaluator.scorer.lag)
-    p = test.p_value(1)
+    total: NDArray[Any] = np.zeros(evaluator.panel.universe.shape)
+    looks: list[NDArray[Any]] = []
+    for one, values in zip(seen, evaluator.engine.stream([evaluator.read(one.text) for one in seen]), strict=True):
+        ranks = rank_rows(values)
+        total += weights.get(one.text, 0.0) * np.nan_to_num(ranks - 0.5)
+        looks += list_lags(ranks[window.start - horizon : window.stop].astype(np.float32), horizon)
+    whole = np.where(evaluator.panel.universe, total, np.nan).astype(np.float32)
+    left = np.full(whole.shape, np.nan, np.float32)
+    window.cut(left)[:] = remove_by_block(cut_ranks(whole, window), looks)
+    p = run_mean_test(evaluator.scorer.daily_rank_ic(left, window), None, horizon, evaluator.scorer.lag).p_value(1)
     return Outcome(p <= lond_level(len(seen) + 1, 0, SETTINGS.level), p)
 
 

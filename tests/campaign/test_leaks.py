@@ -23,7 +23,7 @@ from alphaloom.evidence.scoring.survivorship import Survivorship
 from alphaloom.evidence.settings import WindowSettings
 from alphaloom.factors import PlantSettings, build_planted_market
 from alphaloom.ledger import Ledger, Run
-from alphaloom.market import Panel, SyntheticConfig
+from alphaloom.market import Panel, SyntheticConfig, SyntheticMarket
 from alphaloom.mcp_servers import Session
 from alphaloom.mcp_servers.tools.market import VisiblePanel
 from alphaloom.sandbox import probe_sandbox
@@ -46,7 +46,15 @@ SMALL = [
     "evidence.open_sealed=true",
     "evidence.leak_rank_ic=0.5",
 ]
-PYTHON = ("agents.python=true", "agents.rounds=1", "budget.evaluations=14", "budget.trials=3")
+PYTHON = (
+    "agents.python=true",
+    "agents.rounds=1",
+    "budget.evaluations=14",
+    "budget.trials=3",
+    "steer.seed_library=seeds.txt",
+)
+SEEDS = 4
+"""Planted formulas that a campaign of few evaluations is given, so that it has something to accept."""
 DAYS, NAMES, SEARCH = 700, 60, 315
 Answer = tuple[str, dict[str, Any]]
 
@@ -75,9 +83,10 @@ def hear(panel: Panel, folder: Path, *more: str) -> Heard:
     """Run a campaign on a panel and write down all that its agents are told, also refusals."""
     folder.mkdir()
     file = folder / "campaign.yaml"
-    file.write_text("name: small\nseed: 5\nmarket: {panel: prices.parquet, sectors: sectors.parquet}\n")
+    file.write_text("name: small\nseed: 8\nmarket: {panel: prices.parquet, sectors: sectors.parquet}\n")
     markets.write(markets.tidy(panel), folder / "prices.parquet")
     markets.write(markets.sectors(panel), folder / "sectors.parquet")
+    (folder / "seeds.txt").write_text("".join(f"{plant.text}\n" for plant in planted_market().plants[:SEEDS]))
     answers: list[Answer] = []
     contexts: list[str] = []
     call = Session.call
@@ -123,10 +132,14 @@ def leaks(heard: Heard) -> list[str]:
 
 
 @cache
-def grown() -> Panel:
+def planted_market() -> SyntheticMarket:
     """Return a market with much planted in it, which nobody leaves."""
     config = SyntheticConfig(seed=3, days=DAYS, names=NAMES, delistings=0.0, late_listings=0.0)
-    return build_planted_market(config, PlantSettings(count=20, rank_ic=(0.08, 0.08), fading=0.0, dying=0.0)).panel
+    return build_planted_market(config, PlantSettings(count=20, rank_ic=(0.08, 0.08), fading=0.0, dying=0.0))
+
+
+def grown() -> Panel:
+    return planted_market().panel
 
 
 def ending(panel: Panel, *, other: bool) -> Panel:

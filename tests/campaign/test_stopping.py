@@ -67,7 +67,7 @@ def test_stopped_twice_it_ends_the_same(files: Files, finished: CampaignResult, 
 def test_a_search_that_a_person_ends_closes_with_a_report(files: Files, tmp_path: Path, capsys: Capture) -> None:
     ready = Campaign.from_yaml(files.campaign, workspace=tmp_path, overrides=markets.CLOSING)
     with pytest.raises(RunHalted, check=lambda error: error.code == "stopped"):
-        ready.run(asker(tmp_path, lambda progress: progress.counts.scored >= 1))
+        ready.run(asker(tmp_path, lambda progress: progress.counts.scored >= 16))
     assert run_command(["stop", "latest", "--close", "--by", "ann", "--workspace", str(tmp_path)]) == 0
     assert "it closes when it is resumed" in capsys.readouterr().out
     assert run_command(["resume", "latest", "--workspace", str(tmp_path), "--json"]) == 0
