@@ -111,8 +111,9 @@ class Room:
 
     def evaluator(self, ledger: Ledger) -> Evaluator:
         """Return the real evaluation service on a workspace."""
-        windows = PanelContext.set_up(self.panel, ledger, SETTINGS, RUN).windows
-        rules = {"rules": {"evidence": SETTINGS.model_dump(mode="json")}, "panel": self.panel.digest}
+        settings = self.scorer.settings
+        windows = PanelContext.set_up(self.panel, ledger, settings, RUN).windows
+        rules = {"rules": {"evidence": settings.model_dump(mode="json")}, "panel": self.panel.digest}
         ledger.runs.start(Run(RUN, rules, 0, RUN, clock().isoformat()))
         return PanelContext(self.engine, self.scorer, windows, ledger).evaluator(
             RUN, Budget(evaluations=10**6, trials=10**6)
