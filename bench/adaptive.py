@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 
 from alphaloom.evaluation import Budget, Evaluator, PanelContext
 from alphaloom.evidence import Claim, EvidenceSettings, Proposal
-from alphaloom.evidence.gate.earlier_looks import list_lags, remove_by_block
+from alphaloom.evidence.gate.earlier_looks import Removal, list_lags
 from alphaloom.evidence.gate.mean_test import run_mean_test
 from alphaloom.evidence.multiple_testing.online_fdr import lond_level
 from alphaloom.evidence.originality.incremental import cut_ranks
@@ -258,7 +258,7 @@ def without_limit(evaluator: Evaluator, seen: Sequence[Seen]) -> Outcome:
         looks += list_lags(ranks[window.start - horizon : window.stop].astype(np.float32), horizon)
     whole = np.where(evaluator.panel.universe, total, np.nan).astype(np.float32)
     left = np.full(whole.shape, np.nan, np.float32)
-    window.cut(left)[:] = remove_by_block(cut_ranks(whole, window), looks)
+    window.cut(left)[:] = Removal(looks)(cut_ranks(whole, window))
     p = run_mean_test(evaluator.scorer.daily_rank_ic(left, window), None, horizon, evaluator.scorer.lag).p_value(1)
     return Outcome(p <= lond_level(len(seen) + 1, 0, SETTINGS.level), p)
 

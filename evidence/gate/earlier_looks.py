@@ -39,6 +39,8 @@ BASELINE_EVENT, PUBLISHED = "baseline", "published"
 BLOCK_DAYS = 63
 MIN_RANK_VARIANCE_LEFT = 0.25
 """Share of the variance of a candidate's ranks that must be left on a block; with less, the block is missing."""
+MAX_DESIGN_BYTES = 1 << 28
+"""Bytes of regressors that are kept for the next candidate with the same names."""
 SAME_RANK_CORRELATION = 0.95
 """Rank correlation from which an earlier day's ranks say nothing that a later day's do not, and are not removed."""
 
@@ -53,6 +55,7 @@ class EarlierLooks:
     computing: Computing | None
     horizon: int
     _ranks: dict[tuple[str, str, Window], Values | None] = field(default_factory=dict, repr=False)
+    _removals: dict[tuple[tuple[tuple[str, str], ...], Window], Removal] = field(default_factory=dict, repr=False)
 
     def beside(self, case: Case, trial: Trial) -> tuple[list[str], list[str]]:
         """Return the ids of the formulas that a trial is judged beside, and of those that this panel cannot compute.
@@ -90,13 +93,21 @@ class EarlierLooks:
         return self._remove(values, sources, self.windows.search)
 
     def _remove(self, values: Values, sources: Sequence[tuple[str, str]], window: Window) -> Values | None:
-        looks = [ranks for source in sources if (ranks := self._get_ranks(source, window)) is not None]
-        if not looks:
+        removal = self._get_removal(sources, window)
+        if not removal.removed:
             return None
         residual = np.full(values.shape, np.nan, np.float32)
-        removed = [frame for ranks in looks for frame in list_lags(ranks, self.horizon)]
-        window.cut(residual)[:] = remove_by_block(cut_ranks(values, window), removed)
+        window.cut(residual)[:] = removal(cut_ranks(values, window))
         return residual
+
+    def _get_removal(self, sources: Sequence[tuple[str, str]], window: Window) -> Removal:
+        """Return what removes some formulas on a window; only the last one is kept, since its arrays are large."""
+        key = (tuple(sources), window)
+        if key not in self._removals:
+            looks = [ranks for source in sources if (ranks := self._get_ranks(source, window)) is not None]
+            self._removals.clear()
+            self._removals[key] = Removal([frame for ranks in looks for frame in list_lags(ranks, self.horizon)])
+        return self._removals[key]
 
     def _list_past(self, trial: Trial | None) -> list[Trial]:
         """Return the trials on the selection days, those before `trial` if it is given."""
@@ -198,33 +209,57 @@ def list_lags(ranks: Values, horizon: int) -> list[Values]:
     return kept
 
 
-def remove_by_block(ranks: Frame, removed: Sequence[NDArray[Any]]) -> Frame:
-    """Return the residual of ranks on others by least squares over blocks of about 63 days.
+@dataclass(frozen=True)
+class Removal:
+    """Removes ranks of other formulas from those of candidates, by least squares over blocks of about 63 days.
 
-    Parameters
+    Attributes
     ----------
-    ranks
-        Centred ranks `[D, N]`, NaN missing.
     removed
-        Values or ranks of the others `[D, N]` each, NaN missing. They are ranked among the names that `ranks` has on
-        the day, and count as in the middle where they are missing.
-
-    Returns
-    -------
-    NDArray[np.float64]
-        Residual `[D, N]`. NaN where `ranks` is, and on blocks on which less than a quarter of the variance is left.
+        Values or ranks of the others `[D, N]` each, NaN missing. They are ranked among the names that a candidate has
+        on the day, and count as in the middle where they are missing.
     """
-    residual = np.full(ranks.shape, np.nan)
-    for rows in np.array_split(np.arange(len(ranks)), max(round(len(ranks) / BLOCK_DAYS), 1)):
-        block = slice(rows[0], rows[-1] + 1)
-        present = ~np.isnan(ranks[block])
-        design = np.stack([_rank_among(frame[block], present) for frame in removed])
-        target = ranks[block][present]
-        weights = np.linalg.lstsq(design @ design.T, design @ target, rcond=1e-10)[0]
-        left = target - weights @ design
-        if left @ left >= MIN_RANK_VARIANCE_LEFT * (target @ target) > 0:
-            residual[block][present] = left
-    return residual
+
+    removed: Sequence[NDArray[Any]]
+    _designs: dict[tuple[int, bytes], tuple[Frame, Frame]] = field(default_factory=dict, repr=False)
+
+    def __call__(self, ranks: Frame) -> Frame:
+        """Return the residual of ranks on the others.
+
+        Parameters
+        ----------
+        ranks
+            Centred ranks `[D, N]`, NaN missing.
+
+        Returns
+        -------
+        NDArray[np.float64]
+            Residual `[D, N]`. NaN where `ranks` is, and on blocks on which less than a quarter of the variance is left.
+        """
+        residual = np.full(ranks.shape, np.nan)
+        for rows in np.array_split(np.arange(len(ranks)), max(round(len(ranks) / BLOCK_DAYS), 1)):
+            block = slice(rows[0], rows[-1] + 1)
+            present = ~np.isnan(ranks[block])
+            design, products = self._prepare(block, present)
+            target = ranks[block][present]
+            weights = np.linalg.lstsq(products, design @ target, rcond=1e-10)[0]
+            left = target - weights @ design
+            if left @ left >= MIN_RANK_VARIANCE_LEFT * (target @ target) > 0:
+                residual[block][present] = left
+        return residual
+
+    def _prepare(self, block: slice, present: NDArray[np.bool_]) -> tuple[Frame, Frame]:
+        """Return the regressors of a block `[removed, cells]` and their products; kept for candidates with its names.
+
+        The subsets of a combination have the same names, and there are up to 1,023 of them.
+        """
+        key = (block.start, np.packbits(present).tobytes())
+        if key not in self._designs:
+            design = np.stack([_rank_among(frame[block], present) for frame in self.removed])
+            if sum(kept.nbytes for kept, _ in self._designs.values()) + design.nbytes > MAX_DESIGN_BYTES:
+                self._designs.clear()
+            self._designs[key] = design, design @ design.T
+        return self._designs[key]
 
 
 def _rank_among(values: NDArray[Any], present: NDArray[np.bool_]) -> Frame:

@@ -66,10 +66,16 @@ def build_path_pattern(own: Iterable[str]) -> re.Pattern[str]:
 
 
 _PATH_PATTERN = build_path_pattern(_OWN_FOLDERS)
+_ADDRESS_PATTERN = re.compile(r"\bat 0x[0-9A-Fa-f]+")
+"""Where an object lies in memory, as its repr says: another address on each call."""
 
 
 def clean(raw: bytes) -> str:
-    """Return text that is safe to print: one line, no control or invisible characters, no paths, limited length."""
+    """Return text that is safe to print and the same on each call.
+
+    One line, no control or invisible characters, no paths, no addresses of objects, limited length.
+    """
     text = raw.partition(b"\0")[0].decode("utf-8", "replace")
     plain = "".join(" " if unicodedata.category(c)[0] in "CMZ" or c in _BLANK else c for c in text)
-    return _PATH_PATTERN.sub("<path>", " ".join(plain.split()))[:TEXT_BYTES]
+    line = _ADDRESS_PATTERN.sub("at <address>", " ".join(plain.split()))
+    return _PATH_PATTERN.sub("<path>", line)[:TEXT_BYTES]

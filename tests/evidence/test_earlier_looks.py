@@ -17,8 +17,8 @@ from alphaloom.evidence.gate.earlier_looks import (
     BLOCK_DAYS,
     MIN_RANK_VARIANCE_LEFT,
     PLAN_EVENT,
+    Removal,
     list_lags,
-    remove_by_block,
 )
 from alphaloom.evidence.settings import ComplexitySettings, CostSettings
 from alphaloom.market import Panel
@@ -48,7 +48,7 @@ def test_what_is_left_is_that_of_a_regression_over_each_quarter(seed: int, count
     removed = [rng.uniform(size=(days, 12)) for _ in range(count)]
     ranks = rng.uniform(-0.5, 0.5, (days, 12)) + rng.uniform(0, 1) * (removed[0] - 0.5)
     ranks[rng.uniform(size=ranks.shape) < 0.1] = np.nan
-    left = remove_by_block(ranks, removed)
+    left = Removal(removed)(ranks)
     for rows in np.array_split(np.arange(days), max(round(days / BLOCK_DAYS), 1)):
         cells = [(day, name) for day in rows for name in range(12) if not np.isnan(ranks[day, name])]
         target, expected = slow_residual(ranks, removed, cells)

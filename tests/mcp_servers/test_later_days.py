@@ -210,10 +210,21 @@ def answers(sold: Panel, texts: Sequence[str], jail: LazySandbox, folder: Path) 
 
 
 def unlike(sold: Sequence[Panel], texts: Sequence[str], jail: LazySandbox, folder: Path) -> list[tuple[str, str, str]]:
-    """Return what two panels let tools say otherwise."""
+    """Return what two panels let tools say otherwise.
+
+    Code that computes with addresses in memory (`id`) is refused for one reason or another by chance. So where an
+    answer differs, the first panel is asked again, and what differs from itself is left out.
+    """
     one, other = (answers(prices, texts, jail, folder / str(place)) for place, prices in enumerate(sold))
     _count(one)
-    return [(name, mine, theirs) for (name, mine), (_, theirs) in zip(one, other, strict=True) if mine != theirs]
+    if one == other:
+        return []
+    again = answers(sold[0], texts, jail, folder / "again")
+    return [
+        (name, mine, theirs)
+        for (name, mine), (_, theirs), (_, repeated) in zip(one, other, again, strict=True)
+        if mine != theirs and (mine == repeated or "id(" not in mine)
+    ]
 
 
 def _count(heard: Sequence[tuple[str, str]]) -> None:

@@ -151,6 +151,7 @@ def test_words_are_cut_and_cleaned() -> None:
     assert clean(b"in /home/someone/secret/file.py line 3") == "in <path> line 3"
     assert clean(b"close/open/high, 2024/01/05, '/etc/passwd'") == "close/open/high, 2024/01/05, '<path>'"
     assert len(clean(b"x" * 10_000)) == 2048
+    assert clean(b"<object object at 0x7fffef5aabb0>, 0x10") == "<object object at <address>>, 0x10"
     own = build_path_pattern(["/srv/a  folder (2)/main", "/srv/a  folder (2)/main/.venv", "/usr/lib", ""])
     assert own.sub("<path>", "'/srv/a folder (2)/main/.venv/lib/x.py' in /usr/lib/y") == "'<path>' in <path>"
 
