@@ -39,6 +39,8 @@ BASELINE_EVENT, PUBLISHED = "baseline", "published"
 BLOCK_DAYS = 63
 MIN_RANK_VARIANCE_LEFT = 0.25
 """Share of the variance of a candidate's ranks that must be left on a block; with less, the block is missing."""
+MIN_EIGENVALUE = 1e-10
+"""Share of the largest eigenvalue below which regressors count as dependent."""
 MAX_DESIGN_BYTES = 1 << 28
 """Bytes of regressors that are kept for the next candidate with the same names."""
 SAME_RANK_CORRELATION = 0.95
@@ -240,25 +242,24 @@ class Removal:
         for rows in np.array_split(np.arange(len(ranks)), max(round(len(ranks) / BLOCK_DAYS), 1)):
             block = slice(rows[0], rows[-1] + 1)
             present = ~np.isnan(ranks[block])
-            design, products = self._prepare(block, present)
+            design, inverse = self._prepare(block, present)
             target = ranks[block][present]
-            weights = np.linalg.lstsq(products, design @ target, rcond=1e-10)[0]
-            left = target - weights @ design
+            left = target - (inverse @ (design @ target)) @ design
             if left @ left >= MIN_RANK_VARIANCE_LEFT * (target @ target) > 0:
                 residual[block][present] = left
         return residual
 
     def _prepare(self, block: slice, present: NDArray[np.bool_]) -> tuple[Frame, Frame]:
-        """Return the regressors of a block `[removed, cells]` and their products; kept for candidates with its names.
+        """Return the regressors of a block `[removed, cells]` and the pseudo-inverse of their products.
 
-        The subsets of a combination have the same names, and there are up to 1,023 of them.
+        Both are kept for candidates with the same names: the subsets of a combination have them, up to 1,023.
         """
         key = (block.start, np.packbits(present).tobytes())
         if key not in self._designs:
             design = np.stack([_rank_among(frame[block], present) for frame in self.removed])
             if sum(kept.nbytes for kept, _ in self._designs.values()) + design.nbytes > MAX_DESIGN_BYTES:
                 self._designs.clear()
-            self._designs[key] = design, design @ design.T
+            self._designs[key] = design, np.linalg.pinv(design @ design.T, rcond=MIN_EIGENVALUE, hermitian=True)
         return self._designs[key]
 
 
