@@ -105,11 +105,13 @@ def show_call(tool: str, schema: JsonSchema, argument: str = "") -> str:
 
 
 def _find_example(part: JsonSchema, root: JsonSchema) -> Any:
-    """Return the first example of a value, else its default, an allowed word, or an object of examples."""
+    """Return the first example of a value, else its default or an allowed word; of objects and lists, of each part."""
     if "$ref" in part:
         part = root["$defs"][part["$ref"].rpartition("/")[2]]
     if "properties" in part:
         needed = part.get("required", ())
         return {name: _find_example(each, root) for name, each in part["properties"].items() if name in needed}
     allowed = [*part.get("examples", ()), *([part["default"]] if "default" in part else ()), *part.get("enum", ())]
+    if not allowed and "items" in part:
+        return [_find_example(part["items"], root)]
     return allowed[0] if allowed else None

@@ -137,7 +137,7 @@ def _add_language(server: ToolServer, served: ServedCaller) -> None:
     @json_tool
     def translate_factor(
         text: ShortFormula,
-        source: Annotated[DialectName, Field(description="Its language")],
+        source: Annotated[DialectName, Field(description="Language of text")],
         target: Annotated[DialectName, Field(description="Language of the translation")] = "alphaloom",
     ) -> dict[str, Any]:
         """Return a formula in another language; use it for formulas of Qlib, WorldQuant and others."""

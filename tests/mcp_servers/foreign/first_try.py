@@ -15,8 +15,6 @@ from typing import Any
 from langchain_core.messages import AIMessage  # type: ignore[import-not-found]
 from langchain_core.utils.function_calling import convert_to_openai_tool  # type: ignore[import-not-found]
 from langchain_mcp_adapters.client import MultiServerMCPClient  # type: ignore[import-not-found]
-from langgraph.graph import START, MessagesState, StateGraph  # type: ignore[import-not-found]
-from langgraph.prebuilt import ToolNode  # type: ignore[import-not-found]
 
 FIRST_TRY: dict[str, Any] = {
     "text": "-rank(ts_corr(close, volume, 10)) * rank(ts_std(returns, 60))",
@@ -32,6 +30,9 @@ FIRST_TRY: dict[str, Any] = {
 
 
 async def main(file: Path) -> dict[str, Any]:
+    from langgraph.graph import START, MessagesState, StateGraph
+    from langgraph.prebuilt import ToolNode
+
     servers = json.loads(file.read_text())["servers"]
     client = MultiServerMCPClient({name: {"transport": "stdio", **told} for name, told in servers.items()})
     tools = await client.get_tools()
