@@ -73,7 +73,8 @@ CallKey = Annotated[
     str,
     Field(
         max_length=200,
-        description="Idempotency key: a call with a key used before is not done twice. Default: derived from the arguments",
+        description="Idempotency key: a call with a key used before is not done twice. "
+        "Default: derived from the arguments",
     ),
 ]
 VisibleWords = Annotated[str, AfterValidator(replace_invisible)]

@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from langchain_core.messages import AIMessage  # type: ignore[import-not-found]
-from langchain_core.utils.function_calling import convert_to_openai_tool  # type: ignore[import-not-found]
+from langchain_core.messages import AIMessage
+from langchain_core.utils.function_calling import convert_to_openai_tool
 from langchain_mcp_adapters.client import MultiServerMCPClient  # type: ignore[import-not-found]
 
 FIRST_TRY: dict[str, Any] = {
