@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -32,5 +33,7 @@ def test_an_agent_of_langgraph_scores_a_formula_at_the_first_try(place: Place, t
     assert ran.returncode == 0, ran.stderr[-3000:]
     told = json.loads(ran.stdout)
     assert len(told["tools"]) == 23
+    words = set(re.findall(r"\w+", json.dumps(told["tools"])))
+    assert {*re.findall(r"[a-z_]\w*", told["asked"]["text"]), *told["asked"]["hypothesis"]} <= words
     assert (told["status"], told["answer"]["ok"]) == ("success", True), told["answer"]
     assert isinstance(told["answer"]["sheet"]["rank_ic"], float)
