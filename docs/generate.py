@@ -295,9 +295,10 @@ async def _render_servers() -> str:
 {GENERATED}
 
 `alphaloom serve mcp NAME` serves one of these servers, `alphaloom serve mcp --all` all of them on one connection. A
-caller sees only the tools that its scopes allow. Every answer is a JSON object. A refusal is one too, with the keys of
-[an error](errors.md), and every call is [recorded](record.md#tool-calls). No answer has more than 200 KB, long lists
-have a cursor, and no tool shows data after the search window.
+caller sees only the tools that its scopes allow. Every answer is a JSON object. The tables of answers name the keys
+that a caller needs; there are further ones. A refusal is an object too, with the keys of [an error](errors.md). The
+hint of a refused argument ends with an example of a right call. Every call is [recorded](record.md#tool-calls). No
+answer has more than 200 KB, long lists have a cursor, and no tool shows data after the search window.
 
 Scopes: {", ".join(f"`{each}`" for each in sorted(EVERY_SCOPE))} and `data:jurisdiction:XX`. Python code in
 `score_factor` needs `data:read` as well, because code can report what it read in an error.
@@ -344,7 +345,18 @@ def _render_tool(tool: Any, scope: str) -> str:
     effect = "spends a trial, which cannot be undone" if hints and hints.destructive_hint else effect
     paragraphs = "\n\n".join(" ".join(part.split()) for part in inspect.cleandoc(tool.description or "").split("\n\n"))
     arguments = table(("argument", "value", "default", "meaning"), rows) if rows else "No arguments."
-    return f"### `{tool.name}`\n\n{paragraphs}\n\nScope `{scope}`; {effect}.\n\n{arguments}\n"
+    head = f"### `{tool.name}`\n\n*{tool.title}*\n\n{paragraphs}\n\nScope `{scope}`; {effect}."
+    return f"{head}\n\n{arguments}\n\n{_render_answer(tool.output_schema)}\n"
+
+
+def _render_answer(schema: Mapping[str, Any]) -> str:
+    rows = [(f"`{name}`", _describe_type(part), part["description"]) for name, part in schema["properties"].items()]
+    return table(("answer", "value", "meaning"), rows)
+
+
+def _describe_type(part: Mapping[str, Any]) -> str:
+    kinds = [part["type"]] if isinstance(part["type"], str) else part["type"]
+    return " or ".join({"array": "list"}.get(kind) or _describe_values({"type": kind}, {}) for kind in kinds)
 
 
 def _format_tool_default(schema: Mapping[str, Any], needed: bool) -> str:
@@ -359,8 +371,11 @@ def _resolve(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str,
 def _describe_argument(schema: Mapping[str, Any], root: Mapping[str, Any]) -> str:
     resolved = _resolve(schema, root)
     keys = resolved.get("properties", {})
-    inner = "; ".join(f"`{name}`: {_describe_values(part, root)}" for name, part in keys.items())
-    return first_paragraph(str(resolved.get("description", ""))) + (f"; keys: {inner}" if inner else "")
+    inner = "; ".join(
+        f"`{name}`: {_describe_values(part, root)}" + (f" ({part['description']})" if "description" in part else "")
+        for name, part in keys.items()
+    )
+    return first_paragraph(str(resolved.get("description", ""))).rstrip(".") + (f". Keys: {inner}" if inner else "")
 
 
 def _describe_values(schema: Mapping[str, Any], root: Mapping[str, Any]) -> str:

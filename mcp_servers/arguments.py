@@ -21,10 +21,12 @@ __all__ = [
     "WRITE_HINTS",
     "CallKey",
     "Cursor",
-    "Day",
     "DialectName",
     "FactorId",
+    "FirstDay",
     "FormulaText",
+    "LastDay",
+    "ShortFormula",
     "VisibleWords",
     "describe_missing",
     "unknown_argument_error",
@@ -37,28 +39,49 @@ WRITE_HINTS = ToolAnnotations(read_only_hint=False, idempotent_hint=True, destru
 SPEND_HINTS = ToolAnnotations(read_only_hint=False, idempotent_hint=True, destructive_hint=True, open_world_hint=False)
 """Hints of a tool that spends something for good: a client should ask its user first."""
 
+EXAMPLE_FORMULA = "-rank(ts_mean(returns, 5) / ts_std(returns, 20))"
+"""It reads only `returns`, which every panel has, and no published formula is like it."""
+
 FormulaText = Annotated[
     str,
     Field(
         min_length=1,
         max_length=MAX_CODE_CHARS,
-        description="a formula, e.g. rank(ts_std(returns, 30)) * -1; or Python code that defines factor(panel)",
+        description="Formula of fields (open high low close volume returns; see search_fields) and operators: + - * / "
+        "rank(x) ts_mean(x, days) ts_std(x, days) ts_corr(x, y, days) delay(x, days); recall_attempts lists all. Rank "
+        "unlike units before you add them: rank(close) + rank(volume). Or Python source that defines factor(panel).",
+        examples=[EXAMPLE_FORMULA],
     ),
 ]
+ShortFormula = Annotated[
+    str, Field(min_length=1, max_length=MAX_CODE_CHARS, description="Formula", examples=["rank(close)"])
+]
+"""As `FormulaText`, for tools beside score_factor, whose text explains the language."""
 DialectName = Annotated[
     Literal["alphaloom", "alphaagent", "alphagen", "factorminer", "qlib", "worldquant"],
-    Field(description="the language of the formula"),
+    Field(description="Language of the formula"),
 ]
 FactorId = Annotated[
-    str, Field(pattern=r"^f[0-9a-f]{16}$", description="a factor's id, as score_factor and check_factor answer with")
+    str,
+    Field(
+        pattern=r"^f[0-9a-f]{16}$",
+        description="Factor id from score_factor",
+        examples=["f0123456789abcdef"],
+    ),
 ]
 CallKey = Annotated[
-    str, Field(min_length=1, max_length=200, description="names this call; the same key is the same call")
+    str,
+    Field(
+        max_length=200,
+        description="Idempotency key: a call with a key used before is not done twice. "
+        "Default: derived from the arguments",
+    ),
 ]
 VisibleWords = Annotated[str, AfterValidator(replace_invisible)]
 """Text that people and models read later; invisible characters are replaced by blanks."""
-Day = Annotated[date | None, Field(description="YYYY-MM-DD; the search window's by default")]
-Cursor = Annotated[str, Field(max_length=200, description="next_cursor of the page before; empty for the first page")]
+FirstDay = Annotated[date | None, Field(description="Default: start of the search window", examples=["2015-01-02"])]
+LastDay = Annotated[date | None, Field(description="Default: its end", examples=["2015-06-30"])]
+Cursor = Annotated[str, Field(max_length=200, description="next_cursor of the previous page; empty: first page")]
 
 ARGUMENT_ALIASES: Mapping[str, Sequence[str]] = {
     "text": ("formula", "expression", "expr", "factor", "code", "alpha"),

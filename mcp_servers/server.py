@@ -8,6 +8,7 @@ import logging
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from importlib.metadata import version
+from inspect import cleandoc
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -38,9 +39,12 @@ from .answers import describe_refusal, make_result
 from .arguments import describe_missing, unknown_argument_error
 from .errors import BadArguments, McpServerError, ScopeMissing, ServersEnd
 from .served_caller import CallerEntry
+from .tool_schemas import JsonSchema, publish_schema, share_definitions, show_call
 
 MAX_ECHOED_CHARS = 100
 COMPLETION_METHOD = "completion/complete"
+CODES_OF_ARGUMENTS = frozenset({BadArguments.code, "formula", "unknown_factor"})
+"""Codes of refusals that concern an argument, whatever field they name."""
 T = TypeVar("T")
 Complete = Callable[
     [PromptReference | ResourceTemplateReference, CompletionArgument, CompletionContext | None], Awaitable[Completion]
@@ -57,12 +61,20 @@ class ToolServer(MCPServer):
     """
 
     def __init__(
-        self, name: str, *, instructions: str, entry: CallerEntry, scopes: Mapping[str, str], reading: str
+        self,
+        name: str,
+        *,
+        instructions: str,
+        entry: CallerEntry,
+        scopes: Mapping[str, str],
+        reading: str,
+        answers: Mapping[str, JsonSchema] = MappingProxyType({}),
     ) -> None:
         """Start without tools.
 
-        `scopes` has the scope that each tool requires, `reading` the scope of resources and prompts. No change
-        notifications are offered, since the lists never change and no client needs to hold a stream open.
+        `scopes` has the scope that each tool requires, `reading` the scope of resources and prompts, `answers` the
+        schema of each tool's answer. No change notifications are offered, since the lists never change and no client
+        needs to hold a stream open.
         """
         # The SDK sets the log level of the whole process; its default logs every request to a model on the terminal.
         super().__init__(
@@ -72,12 +84,13 @@ class ToolServer(MCPServer):
         self.beside: tuple[ToolServer, ...] = ()
         """Servers on the same connection; the refusal of an unknown name lists their names too."""
         self.completes: Complete | None = None
-        self._scopes, self._reading = dict(scopes), reading
-        self._schemas: dict[str, dict[str, Any]] = {}
+        self._scopes, self._reading, self._answers = dict(scopes), reading, answers
+        self._tools: dict[str, Tool] = {}
+        self._schemas: dict[str, JsonSchema] = {}
 
     async def list_tools(self) -> list[Tool]:
         """Return the tools that the caller may call."""
-        listed = await super().list_tools()
+        listed = (await self._read_tools()).values()
         return [
             tool for tool in listed if self.entry.caller.check_scope(tool.name, self._scopes.get(tool.name)) is None
         ]
@@ -131,7 +144,7 @@ class ToolServer(MCPServer):
 
     async def has_tool(self, name: str) -> bool:
         """Return whether it has a tool, allowed or not."""
-        return name in await self._read_schemas()
+        return name in await self._read_tools()
 
     async def has_prompt(self, name: str) -> bool:
         """Return whether it has a prompt, allowed or not."""
@@ -213,40 +226,66 @@ class ToolServer(MCPServer):
             return _build_refusal(error)
         return None
 
-    async def _read_schemas(self) -> dict[str, dict[str, Any]]:
-        """Return each tool's schema by name; cached, since no tool is added after the first call."""
-        if not self._schemas:
-            self._schemas = {tool.name: tool.input_schema for tool in await super().list_tools()}
-        return self._schemas
+    async def _read_tools(self) -> dict[str, Tool]:
+        """Return each tool by name, as it is published; cached, since no tool is added after the first call."""
+        if not self._tools:
+            listed = await super().list_tools()
+            self._schemas = {tool.name: tool.input_schema for tool in listed}
+            shared = share_definitions({name: publish_schema(schema) for name, schema in self._schemas.items()})
+            self._tools = {tool.name: self._publish(tool, shared[tool.name]) for tool in listed}
+        return self._tools
+
+    def _publish(self, tool: Tool, schema: JsonSchema) -> Tool:
+        """Return a tool with a description without indents, and schemas with no more than a caller needs."""
+        written = self._answers.get(tool.name, tool.output_schema)
+        schemas = {"input_schema": schema, "output_schema": written and dict(written)}
+        return tool.model_copy(update={"description": cleandoc(tool.description or ""), **schemas})
 
     async def _dispatch(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None
     ) -> CallToolResult | InputRequiredResult:
-        schemas = await self._read_schemas()
-        if name not in schemas:
+        tools = await self._read_tools()
+        if name not in tools:
             listed = [tool.name for server in (self, *self.beside) for tool in await server.list_tools()]
             return _build_refusal(_build_unknown_error("tool", name, sorted(listed)))
-        missing = self.entry.caller.check_scope(name, self._scopes.get(name))
-        if missing is not None:
+        if (missing := self.entry.caller.check_scope(name, self._scopes.get(name))) is not None:
             return _build_refusal(missing)
-        strange = {*arguments} - {*schemas[name].get("properties", {})}
+        result = await self._call_checked(tools[name], arguments, context)
+        if isinstance(result, CallToolResult) and result.is_error:
+            return _add_example(result, name, self._schemas[name])
+        return result
+
+    async def _call_checked(
+        self, tool: Tool, arguments: dict[str, Any], context: Context[Any, Any] | None
+    ) -> CallToolResult | InputRequiredResult:
+        """Call a tool that the caller may call; mistakes in its arguments become refusals."""
+        name, schema = tool.name, tool.input_schema
+        strange = {*arguments} - {*schema.get("properties", {})}
         if strange:  # before the values are read: there may be any number of them
-            return _build_refusal(unknown_argument_error(name, strange, arguments, schemas[name]))
+            return _build_refusal(unknown_argument_error(name, strange, arguments, schema))
         if (broken := _find_broken_text(arguments)) is not None:
             return _build_refusal(broken)
         try:
             return await super().call_tool(name, arguments, context)
         except SdkToolError as error:
             if isinstance(error.__cause__, ValidationError):
-                return _build_refusal(
-                    _build_argument_error(name, error.__cause__.errors(include_url=False), schemas[name])
-                )
+                return _build_refusal(_build_argument_error(name, error.__cause__.errors(include_url=False), schema))
             LOG.exception("%s of %s failed", name, self.name)
             return _build_refusal(_build_failure(name))
 
 
 def _build_refusal(error: AlphaloomError) -> CallToolResult:
     return make_result(describe_refusal(error), refused=True)
+
+
+def _add_example(refusal: CallToolResult, tool: str, schema: JsonSchema) -> CallToolResult:
+    """Return a refusal of a call's arguments with an example of a right call at the end of its hint."""
+    body = dict(refusal.structured_content or {})
+    argument = str(body.get("field") or "").partition(".")[0]
+    if argument not in schema.get("properties", {}) and body.get("code") not in CODES_OF_ARGUMENTS:
+        return refusal
+    hint = f"{body.get('hint') or ''} Example: {show_call(tool, schema, argument)}".strip()
+    return make_result(body | {"hint": hint}, refused=True)
 
 
 def _join_contents(result: Iterable[ReadResourceContents] | InputRequiredResult) -> bytes:
@@ -329,7 +368,7 @@ def _build_argument_error(
     if first["type"] == "missing" and field in schema.get("required", ()):
         return BadArguments(message, field=field, **describe_missing(first["input"], schema))
     value = None if first["type"] == "missing" else _shorten_value(first["input"])
-    hint = _guess_word(first) or "The tool's input schema lists its arguments and their bounds."
+    hint = _guess_word(first) or "The tool's input schema has the allowed values."
     return BadArguments(message, field=field, got=value, allowed=_describe_rule(first), hint=hint)
 
 

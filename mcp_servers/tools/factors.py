@@ -31,9 +31,10 @@ from ...factors.describe import (
 from ...factors.language import read_grammar_text
 from ..access import Scope
 from ..answers import json_tool, paginate
-from ..arguments import READ_HINTS, WRITE_HINTS, Cursor, DialectName, FactorId, FormulaText
+from ..arguments import READ_HINTS, WRITE_HINTS, Cursor, DialectName, FactorId, ShortFormula
 from ..served_caller import ServedCaller, VisibleColumns
 from ..server import ToolServer
+from ..tool_schemas import answer, array, boolean, mapping, number, string
 from .known_factors import KnownFactors
 from .prompts import add_prompts
 
@@ -56,6 +57,46 @@ FACTORS_SCOPES = {
 }
 """The scope that each tool requires."""
 
+MISTAKES = array("{at: column, message, hint}")
+
+FACTORS_ANSWERS = {
+    "check_factor": answer(
+        ok=boolean("Valid"),
+        id=string("Factor id", null=True),
+        canonical=string("Normal form", null=True),
+        errors=MISTAKES,
+    ),
+    "explain_factor": answer(
+        explained=string("In words"),
+        fields=array("{name, meaning, unit}"),
+        operators=array("{name, signature, meaning}"),
+    ),
+    "translate_factor": answer(
+        translation=string("null: impossible", null=True), notes=array("Differences"), errors=MISTAKES
+    ),
+    "find_similar": answer(
+        similar=array("{name, where, ratio: shared part, 0 to 1, shared}"),
+        most_allowed=number("score_factor refuses a larger ratio"),
+    ),
+    "search_library": answer(
+        factors=array("{id, where: library or draft, text, rank_ic}"), next_cursor=string("Empty: last page")
+    ),
+    "get_factor": answer(
+        where=string("This run, library or draft"),
+        text=string("Formula"),
+        sheet=mapping("As in score_factor; none for a draft"),
+    ),
+    "register_factor": answer(
+        id=string("Factor id", null=True), registered=boolean("false: invalid or known"), errors=MISTAKES
+    ),
+    "recall_attempts": answer(
+        factors=array("{id, text, mechanism, rank_ic, t, weaknesses, outcome}"),
+        hypotheses=array("{id, statement, best_t, outcome}"),
+        refusals=array("{text, stage, reason}"),
+    ),
+}
+"""The answer of each tool."""
+
 
 def build_factors_server(served: ServedCaller) -> ToolServer:
     """Return the factors server of one panel."""
@@ -65,8 +106,10 @@ def build_factors_server(served: ServedCaller) -> ToolServer:
         entry=served.entry,
         scopes=FACTORS_SCOPES,
         reading=Scope.FACTOR_READ,
-        instructions="Check, explain, translate and compare formulas; keep drafts; recall what was tried. "
-        "alphaloom://operators lists the language. A formula that check_factor refuses comes back with what to change.",
+        answers=FACTORS_ANSWERS,
+        instructions="Work on formulas before they cost anything: check, explain, translate and compare them, keep "
+        "drafts, recall earlier attempts. The resource alphaloom://operators lists the language. check_factor returns "
+        "every mistake with a hint.",
     )
     _add_language(server, served)
     _add_known(server, served, holdings)
@@ -78,32 +121,36 @@ def build_factors_server(served: ServedCaller) -> ToolServer:
 
 
 def _add_language(server: ToolServer, served: ServedCaller) -> None:
-    @server.tool(annotations=READ_HINTS)
+    @server.tool(title="Check a formula", annotations=READ_HINTS)
     @json_tool
-    def check_factor(text: FormulaText, dialect: DialectName = "alphaloom") -> dict[str, Any]:
-        """Parse a formula: its id, canonical form, unit and warm-up, or everything that is wrong with it and where."""
+    def check_factor(text: ShortFormula, dialect: DialectName = "alphaloom") -> dict[str, Any]:
+        """Return whether a formula is valid, or each mistake and how to fix it; use it before score_factor; it is free."""
         return _apply_mandate(served.columns, check_formula(text, fields=served.columns.readable, dialect=dialect))
 
-    @server.tool(annotations=READ_HINTS)
+    @server.tool(title="Explain a formula", annotations=READ_HINTS)
     @json_tool
-    def explain_factor(text: FormulaText, dialect: DialectName = "alphaloom") -> dict[str, Any]:
-        """Say a formula in plain words, with its unit, the days and fields that it reads, its operators and its cost."""
+    def explain_factor(text: ShortFormula, dialect: DialectName = "alphaloom") -> dict[str, Any]:
+        """Return a formula in plain words, with its fields and operators; use it to understand somebody's formula."""
         return explain_formula(parse(text, fields=served.columns.readable, dialect=dialect))
 
-    @server.tool(annotations=READ_HINTS)
+    @server.tool(title="Translate a formula", annotations=READ_HINTS)
     @json_tool
-    def translate_factor(text: FormulaText, source: DialectName, target: DialectName = "alphaloom") -> dict[str, Any]:
-        """Carry a formula from one language to another, with notes on what differs, or say why it cannot be."""
+    def translate_factor(
+        text: ShortFormula,
+        source: Annotated[DialectName, Field(description="Language of text")],
+        target: Annotated[DialectName, Field(description="Language of the translation")] = "alphaloom",
+    ) -> dict[str, Any]:
+        """Return a formula in another language; use it for formulas of Qlib, WorldQuant and others."""
         return translate_formula(text, source, target, fields=served.columns.readable)
 
 
 def _add_known(server: ToolServer, served: ServedCaller, holdings: KnownFactors) -> None:
-    @server.tool(annotations=READ_HINTS)
+    @server.tool(title="Find similar formulas", annotations=READ_HINTS)
     @json_tool
     def find_similar(
-        text: FormulaText, top: Annotated[int, Field(ge=1, le=20, description="how many at most")] = 5
+        text: ShortFormula, top: Annotated[int, Field(ge=1, le=20, description="Maximum rows")] = 5
     ) -> dict[str, Any]:
-        """Return the known formulas (library and published) that share the largest subtree with this one."""
+        """Return known formulas (library, published) most like this one; use it to see whether an idea is new."""
         evaluator = served.evaluator
         matches = find_nearest(evaluator.read(text), evaluator.library.catalogue(), top)
         rows = [
@@ -117,34 +164,35 @@ def _add_known(server: ToolServer, served: ServedCaller, holdings: KnownFactors)
         ]
         return {"similar": rows, "most_allowed": evaluator.settings.max_similarity}
 
-    @server.tool(annotations=READ_HINTS)
+    @server.tool(title="Search the library", annotations=READ_HINTS)
     @json_tool
     def search_library(
         query: Annotated[
-            str, Field(max_length=200, description="words of a formula, id or hypothesis; empty for all")
+            str,
+            Field(max_length=200, description="Words that must all occur; empty: all"),
         ] = "",
-        limit: Annotated[int, Field(ge=1, le=100, description="factors of a page")] = 20,
+        limit: Annotated[int, Field(ge=1, le=100, description="Rows per page")] = 20,
         cursor: Cursor = "",
     ) -> dict[str, Any]:
-        """Return factors of the library and your drafts, with what the search window showed of them."""
+        """Return accepted factors and your drafts; use it to find what is known already."""
         return paginate("factors", holdings.search(query), limit, cursor, {"query": query})
 
-    @server.tool(annotations=READ_HINTS)
+    @server.tool(title="Get a factor", annotations=READ_HINTS)
     @json_tool
     def get_factor(id: FactorId) -> dict[str, Any]:
-        """Return what is known of a factor on the search window: one scored in this run, of the library, or a draft."""
+        """Return one factor: formula and figures; use it for an id that another tool returned."""
         return holdings.get(id)
 
 
 def _add_own(server: ToolServer, served: ServedCaller, holdings: KnownFactors) -> None:
-    @server.tool(annotations=WRITE_HINTS)
+    @server.tool(title="Keep a draft", annotations=WRITE_HINTS)
     @json_tool
     def register_factor(
-        text: FormulaText,
-        name: Annotated[str, Field(min_length=1, max_length=100, description="what you call it")],
-        note: Annotated[str, Field(max_length=1_000, description="why you keep it")] = "",
+        text: ShortFormula,
+        name: Annotated[str, Field(min_length=1, max_length=100, description="Your name for it", examples=["dip"])],
+        note: Annotated[str, Field(max_length=1_000, description="Why you keep it")] = "",
     ) -> dict[str, Any]:
-        """Keep a formula as a draft of yours, to come back to. It costs no evaluation and no trial, and proves nothing."""
+        """Save a formula as your draft and return its id; use it to come back later; it is free and scores nothing."""
         evaluator = served.evaluator
         check = _apply_mandate(served.columns, check_formula(text, fields=served.columns.readable))
         if not check["ok"]:
@@ -153,17 +201,14 @@ def _add_own(server: ToolServer, served: ServedCaller, holdings: KnownFactors) -
         new = holdings.drafts.register(expression, replace_invisible(name), replace_invisible(note))
         return {"ok": True, "id": expression.id, "registered": new, "canonical": expression.shown}
 
-    @server.tool(annotations=READ_HINTS)
+    @server.tool(title="Recall attempts", annotations=READ_HINTS)
     @json_tool
     def recall_attempts(
-        limit: Annotated[int, Field(ge=1, le=100, description="scored factors at most, the best first")] = 30,
-        query: Annotated[str, Field(max_length=4_000, description="words of what hypotheses should be about")] = "",
-        language: Annotated[
-            bool,
-            Field(description="with every operator and its documentation, 40 KB; alphaloom://operators is shorter"),
-        ] = False,
+        limit: Annotated[int, Field(ge=1, le=100, description="Maximum scored factors, best first")] = 30,
+        query: Annotated[str, Field(max_length=4_000, description="Topic of the hypotheses, e.g. volume")] = "",
+        language: Annotated[bool, Field(description="Add all operators with documentation (40 KB)")] = False,
     ) -> dict[str, Any]:
-        """Return what was tried and how it went on the search window, and the fields that there are."""
+        """Return what this run tried and how it went; use it first, so that you repeat nothing."""
         facts = recall_facts(served.evaluator, limit, query)
         return facts if language else {name: fact for name, fact in facts.items() if name != "operators"}
 

@@ -27,11 +27,12 @@ from ...market import (
 )
 from ..access import Scope
 from ..answers import json_tool, make_result, paginate, result_tool
-from ..arguments import READ_HINTS, Cursor, Day
+from ..arguments import READ_HINTS, Cursor, FirstDay, LastDay
 from ..errors import BadArguments, McpServerError
 from ..handles import HandedFile
 from ..served_caller import ServedCaller
 from ..server import ToolServer
+from ..tool_schemas import answer, array, integer, mapping, string
 
 MAX_PREVIEW_ROWS = 20
 
@@ -59,12 +60,34 @@ NO_FIELD_HINT = (
     "such as high - low."
 )
 
-FieldName = Annotated[str, Field(max_length=200, description="a field that search_fields names, such as close")]
+FieldName = Annotated[str, Field(max_length=200, description="Field from search_fields", examples=["close"])]
 
 MARKET_SCOPES = dict.fromkeys(
     ("search_fields", "describe_universe", "get_history", "preview_panel", "get_calendar"), Scope.DATA_READ
 )
 """The scope that each tool requires."""
+
+MARKET_ANSWERS = {
+    "search_fields": answer(
+        fields=array("{name, meaning}"), groups=array("Groupings, e.g. for neutralize: {name, count, labels}")
+    ),
+    "describe_universe": answer(
+        window=mapping("Search window: {first, last, days}"),
+        names=integer("Symbols"),
+        horizon_days=integer("Days of the return that factors are scored on"),
+        adjustment=string("Price adjustment"),
+    ),
+    "get_calendar": answer(days=array("{day, names: symbols present}"), next_cursor=string("Empty: last page")),
+    "preview_panel": answer(
+        dates=array("Rows of values"), symbols=array("Columns of values"), values=array("Numbers or null")
+    ),
+    "get_history": answer(
+        parts=array("{uri, rows}: files for resources/read"),
+        rows=integer("Days"),
+        values=array("Preview"),
+    ),
+}
+"""The answer of each tool."""
 
 MAX_LABELS_SHOWN = 100
 
@@ -77,47 +100,50 @@ def build_market_server(served: ServedCaller) -> ToolServer:
         entry=served.entry,
         scopes=MARKET_SCOPES,
         reading=Scope.DATA_READ,
-        instructions="Fields, names, days and values of the search window; nothing later can be had. Begin with "
-        "search_fields. "
-        "get_history hands over a whole field as Parquet; do not ask for what score_factor can compute.",
+        answers=MARKET_ANSWERS,
+        instructions="Market data of the search window (past days on which factors are scored); later days are not "
+        "served. Call search_fields first: it lists the fields that formulas may read. get_history returns a whole field "
+        "as Parquet. Do not download prices to test a formula: score_factor computes it.",
     )
 
-    @server.tool(annotations=READ_HINTS)
+    @server.tool(title="Search fields", annotations=READ_HINTS)
     @json_tool
     def search_fields(
-        query: Annotated[str, Field(max_length=200, description="a word of a name or meaning; empty for all")] = "",
+        query: Annotated[
+            str, Field(max_length=200, description="Word of a name or meaning, e.g. price; empty: all")
+        ] = "",
     ) -> dict[str, Any]:
-        """Return the fields and groups that factors may use, filtered by a word of their name or meaning."""
+        """Return the fields and groupings that formulas may read; use it before you write a formula."""
         fields, groups = _list_fields(visible, query), visible.labels(query.strip().lower())
         return {"fields": fields, "groups": groups, **({} if fields or groups else {"hint": NO_FIELD_HINT})}
 
-    @server.tool(annotations=READ_HINTS)
+    @server.tool(title="Describe the market", annotations=READ_HINTS)
     @json_tool
     def describe_universe() -> dict[str, Any]:
-        """Return the size and span of the search window, how many names are present, and how prices are adjusted."""
+        """Return the days, number of symbols and scored horizon of the data; use it to choose windows and horizons."""
         return _describe_universe(visible)
 
-    @server.tool(annotations=READ_HINTS)
+    @server.tool(title="Trading days", annotations=READ_HINTS)
     @json_tool
     def get_calendar(
-        first_day: Day = None,
-        last_day: Day = None,
-        limit: Annotated[int, Field(ge=1, le=500, description="days of a page")] = 100,
+        first_day: FirstDay = None,
+        last_day: LastDay = None,
+        limit: Annotated[int, Field(ge=1, le=500, description="Rows per page")] = 100,
         cursor: Cursor = "",
     ) -> dict[str, Any]:
-        """Return the trading days of the search window, each with the number of names that are members then."""
+        """Return the trading days of the search window; use it if dates matter."""
         first, stop = _find_span(visible, first_day, last_day)
         members = visible.panel.universe[first:stop].sum(axis=1)
         rows = [{"day": day, "names": int(n)} for day, n in zip(visible.days[first:stop], members, strict=True)]
         return paginate("days", rows, limit, cursor, {"first": first, "stop": stop})
 
-    @server.tool(annotations=READ_HINTS)
+    @server.tool(title="Preview a field", annotations=READ_HINTS)
     @json_tool
     def preview_panel(
         field: FieldName,
-        rows: Annotated[int, Field(ge=1, le=MAX_PREVIEW_ROWS, description="last days of the search window")] = 5,
+        rows: Annotated[int, Field(ge=1, le=MAX_PREVIEW_ROWS, description="Last days")] = 5,
     ) -> dict[str, Any]:
-        """Return the last rows of a field on the search window for the first names, to look at; get_history gives it whole."""
+        """Return a field's last values for ten symbols; use it to see what a field looks like."""
         name, days = visible.field(field), visible.panel.days
         return _build_preview(visible, name, max(days - rows, 0), days, visible.names[:MAX_PREVIEW_NAMES])
 
@@ -127,23 +153,24 @@ def build_market_server(served: ServedCaller) -> ToolServer:
 
 
 def _add_history(server: ToolServer, served: ServedCaller, visible: VisiblePanel) -> None:
-    @server.tool(annotations=READ_HINTS)
+    @server.tool(title="Get history", annotations=READ_HINTS)
     @result_tool
     def get_history(
         field: FieldName,
-        first_day: Day = None,
-        last_day: Day = None,
+        first_day: FirstDay = None,
+        last_day: LastDay = None,
         symbols: Annotated[
             list[Annotated[str, Field(max_length=40)]],
             Field(
-                max_length=MAX_SYMBOLS_LISTED, description="names to hand over; none given: all of the search window"
+                max_length=MAX_SYMBOLS_LISTED,
+                description="Symbols, from preview_panel; empty: all",
+                examples=[["AAPL"]],
             ),
         ] = [],  # noqa: B006 - never written to; a schema without null is easier to fill in
     ) -> CallToolResult:
-        """Hand over a field on the search window as Parquet: a column `date`, then one for each name, NaN where there is none.
+        """Return links to a field's values as Parquet, valid for an hour; use it only to work on the data yourself.
 
-        The answer has a handle, links to the parts (read them with resources/read) and a look at the last rows. The handle
-        opens for an hour, for you alone.
+        Columns: date, then one for each symbol; NaN: no value.
         """
         name, columns = visible.field(field), visible.columns(symbols)
         first, stop = _find_span(visible, first_day, last_day)

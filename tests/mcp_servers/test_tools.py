@@ -289,7 +289,7 @@ def test_every_refusal_says_what_was_wrong_and_what_is_allowed(
 @pytest.mark.parametrize(
     ("name", "arguments", "given", "meant", "also"),
     [
-        ("evaluation.score_factor", {"formula": ONE}, "formula", "text", "hypothesis, key"),
+        ("evaluation.score_factor", {"formula": ONE}, "formula", "text", "hypothesis"),
         ("factors.check_factor", {"expr": ONE}, "expr", "text", ""),
         ("factors.find_similar", {"text": ONE, "top_k": 3}, "top_k", "top", ""),
         ("factors.get_factor", {"factor_id": "f0123456789abcdef"}, "factor_id", "id", ""),
@@ -308,25 +308,28 @@ def test_an_argument_of_another_name_is_answered_with_the_name_that_was_meant(
     assert (refusal["code"], refusal["field"], refusal["got"]) == ("arguments", given, given)
     assert f"Did you mean {meant}?" in refusal["hint"]
     assert meant in refusal["allowed"]
-    assert refusal["hint"].partition("Also missing: ")[2] == (f"{also}." if also else "")
+    hint, _, example = refusal["hint"].partition(" Example: ")
+    assert hint.partition("Also missing: ")[2] == (f"{also}." if also else "")
+    assert example.startswith(f"{name.partition('.')[2]} {{")
 
 
 def test_an_argument_that_nothing_resembles_is_answered_with_all_that_there_are(refused: Call) -> None:
     refusal = refused("factors.explain_factor", text=ONE, verbosity=2)
     assert refusal["got"] == "verbosity"
     assert refusal["allowed"] == ["dialect", "text"]
-    assert refusal["hint"] == "It takes dialect, text."
+    assert refusal["hint"] == 'It takes dialect, text. Example: explain_factor {"text": "rank(close)"}'
 
 
 def test_a_missing_argument_is_answered_with_the_names_given_and_the_names_taken(refused: Call) -> None:
     refusal = refused("factors.translate_factor", text="close")
     assert (refusal["field"], refusal["got"], refusal["allowed"]) == ("source", ["text"], ["source", "target", "text"])
-    assert refusal["hint"] == "Give source: the language of the formula."
+    example = 'translate_factor {"text": "rank(close)", "source": "alphaloom"}'
+    assert refusal["hint"] == f"Give source: Language of text. Example: {example}"
 
 
 def test_every_wrong_argument_is_said_at_once_and_none_is_repeated_at_length(refused: Call) -> None:
-    refusal = refused("evaluation.score_factor", text="x" * 9000, hypothesis={"direction": 2}, key="")
-    for field in ("text", "hypothesis.id", "hypothesis.direction", "key"):
+    refusal = refused("evaluation.score_factor", text="x" * 9000, hypothesis={"direction": 2}, key="k" * 201)
+    for field in ("text", "hypothesis.statement", "hypothesis.direction", "key"):
         assert f"{field}: must " in refusal["message"]
     assert len(refusal["got"]) < 200
 

@@ -37,7 +37,7 @@ export async function questionToVerdict(call) {
   while (job.status === "waiting" || job.status === "running")
     job = await sound("evaluation", "get_job", { job: job.job, wait_s: 20 });
   const gate = await sound("evaluation", "submit_to_gate", { ids: [scored.id], key: "submitted" });
-  const wrong = await call("evaluation", "submit_to_gate", { ids: [scored.id] });
+  const wrong = await call("evaluation", "submit_to_gate", { key: "submitted" });
   return {
     fields: fields.map((field) => field.name), hint: refused.errors[0].hint, text, checked, similar,
     draft: draft.id, scored, job, verdicts: gate.verdicts,

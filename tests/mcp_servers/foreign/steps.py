@@ -68,7 +68,7 @@ async def question_to_verdict(call: Call) -> dict[str, Any]:
     while job["status"] in ("waiting", "running"):
         job = await sound("evaluation", "get_job", job=job["job"], wait_s=20)
     gate = await sound("evaluation", "submit_to_gate", ids=[scored["id"]], key="submitted")
-    wrong = await call("evaluation", "submit_to_gate", {"ids": [scored["id"]]})
+    wrong = await call("evaluation", "submit_to_gate", {"key": "submitted"})
     return {
         "fields": [field["name"] for field in fields],
         "hint": refused["errors"][0]["hint"],

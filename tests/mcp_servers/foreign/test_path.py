@@ -77,6 +77,6 @@ def test_a_client_comes_from_a_question_to_a_verdict(
     assert (verdict["verdict"], list(floats(verdict))) == ("rejected", [])
     assert verdict["reasons"]
     assert told["job"]["status"] == "done"
-    assert told["refused"] == {"isError": True, "code": "arguments", "field": "key"}
+    assert told["refused"] == {"isError": True, "code": "arguments", "field": "ids"}
     assert told in seen or not seen, "another client was told something else"
     seen.append(told)
