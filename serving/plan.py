@@ -251,6 +251,10 @@ def _list_assumptions(request: Request, device: Device, gpus: int) -> list[str]:
     if not device.gpu:
         rates = f"{device.tflops:g} TFLOPS and {device.bandwidth / 1e9:g} GB/s"
         assumptions.append(f"the processor's {rates} are a guess: measure, and take the times as an order of magnitude")
+        each = device.launch_s * 1e6
+        assumptions.append(
+            f"an operation costs {each:.0f} microseconds beside its work, as on one machine of two cores"
+        )
     else:
         kernel = f"a kernel takes at least {device.launch_s * 1e6:.1f} microseconds"
         power = (

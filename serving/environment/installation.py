@@ -88,7 +88,10 @@ def install_vllm(folder: Path, build: VllmBuild, say: Say, uv: Sequence[str] | N
         It cannot be made (exit code 3): no uv, too little disk, a folder that holds something else, a package that
         cannot be had. What is there stays, for the next try.
     """
-    if (found := find_environment(folder)) and found.build == build.name:
+    if found := find_environment(folder):
+        if found.build != build.name:
+            message = f"{folder} holds the {found.build} build, and {build.name} is another"
+            raise _make_failure(message, "Choose another folder with --environment.")
         say(f"vLLM {found.version} ({found.build}) is in {folder} already.")
         return found
     uv = find_uv() if uv is None else uv

@@ -15,7 +15,7 @@ import anyio
 from .client import ReplyFailed, ServerClient, ServerFacts, TimedReply, make_failure
 
 STREAM_LEVELS = (1, 4, 8)
-WARM_UPS = 1
+WARM_UPS, WARM_UP_SHARE = 1, 3  # requests, and the part of a prompt's tokens that the first one has as words
 FILLER = "market "
 
 
@@ -108,6 +108,7 @@ class _Run:
         self.client, self.terms, self.model, self.deadline, self.seconds = client, terms, model, deadline, seconds
         self.notes: list[str] = []
         self.sent = 0
+        self.words = max(1, terms.prompt_tokens // WARM_UP_SHARE)
         self.full_length = True
 
     @property
@@ -119,7 +120,7 @@ class _Run:
         """Send one request that is not counted; once more without `ignore_eos`, where the server refuses that field."""
         with anyio.move_on_after(self.left_s) as scope:
             try:
-                await self.client.ask(self._build_body())
+                self._fit_prompt(await self.client.ask(self._build_body()))
             except ReplyFailed as first:
                 await self._warm_up_plainly(first)
         if scope.cancelled_caught:
@@ -129,10 +130,15 @@ class _Run:
     async def _warm_up_plainly(self, first: ReplyFailed) -> None:
         self.full_length = False
         try:
-            await self.client.ask(self._build_body())
+            self._fit_prompt(await self.client.ask(self._build_body()))
         except ReplyFailed:
             raise make_failure(f"{self.client.address} {first}") from None
         self.notes.append("the server takes no ignore_eos, so replies may be shorter than asked")
+
+    def _fit_prompt(self, reply: TimedReply) -> None:
+        """Make prompts as long as asked, by the tokens that the server counted in the first one."""
+        each = (reply.prompt_tokens or self.words) / self.words
+        self.words = max(1, round(self.terms.prompt_tokens / each))
 
     async def measure_level(self, streams: int) -> LevelTimes:
         """Ask with so many streams at once."""
@@ -168,8 +174,7 @@ class _Run:
     def _build_body(self) -> dict[str, Any]:
         """Return a request whose prompt no other one begins with."""
         self.sent += 1
-        filler = FILLER * max(1, self.terms.prompt_tokens - len(self.terms.mark) // 3)
-        content = f"{self.terms.mark} {self.sent}: {filler}"
+        content = f"{self.terms.mark} {self.sent}: {FILLER * self.words}"
         body: dict[str, Any] = {
             "model": self.model,
             "messages": [{"role": "user", "content": content}],

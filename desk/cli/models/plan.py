@@ -45,63 +45,77 @@ class Speculate(StrEnum):
     draft = "draft"
 
 
-MODEL_HELP = "A name such as Llama-3.1-8B, or the path of a config.json."
 DTYPE_HELP = "auto: 16 bits, or FP8 where only that fits; awq, gptq: an INT4 checkpoint."
-GPU_HELP = "h100, h200, a100, a100-40, l40s, l40 or cpu."
+MODEL_HELP = "A name such as Llama-3.1-8B, or the path of a config.json."
 MEASURE_HELP = "Also measure the server there, with a bounded number of requests: http://HOST:PORT."
+Gpu = Annotated[str, typer.Option("--gpu", metavar="NAME", help="h100, h200, a100, a100-40, l40s, l40 or cpu.")]
+Model = Annotated[str, typer.Option("--model", metavar="NAME|FILE", help=MODEL_HELP)]
+Context = Annotated[
+    int | None, typer.Option("--context", metavar="TOKENS", help="Prompt and reply together; 8192 by default.")
+]
+Concurrency = Annotated[
+    int | None, typer.Option("--concurrency", help="Sequences of the whole context that must be held at once.")
+]
+Gpus = Annotated[int | None, typer.Option("--gpus", help="How many there are, at most 8; as few as needed by default.")]
+WeightsType = Annotated[Dtype, typer.Option("--dtype", help=DTYPE_HELP)]
+Source = Annotated[str | None, typer.Option("--source", metavar="NAME|FOLDER", help="Where vLLM finds the weights.")]
+CacheType = Annotated[KvDtype, typer.Option("--kv-dtype", help="The precision of the cache.")]
+Drafting = Annotated[Speculate, typer.Option("--speculate", help="How tokens are drafted.")]
+Draft = Annotated[
+    str | None, typer.Option("--draft", metavar="NAME|FILE", help="The model that drafts, with --speculate draft.")
+]
+Acceptance = Annotated[
+    float | None, typer.Option("--acceptance", help="Chance that a drafted token is kept, as you measured it.")
+]
+PromptTokens = Annotated[
+    int | None, typer.Option("--prompt-tokens", min=1, help="Length of a prompt; 1024 by default.")
+]
+ReplyTokens = Annotated[int | None, typer.Option("--reply-tokens", min=1, help="Length of a reply; 256 by default.")]
+LengthsFrom = Annotated[
+    str | None, typer.Option("--lengths-from", metavar="RUN", help="Both lengths, from a run's model calls.")
+]
+UsdPerHour = Annotated[
+    float | None, typer.Option("--usd-per-hour", help="Your price of one GPU; for USD per million tokens.")
+]
+Utilization = Annotated[
+    float, typer.Option("--gpu-memory-utilization", help="The part of the memory that vLLM may take.")
+]
+MemoryGb = Annotated[
+    float | None, typer.Option("--memory-gb", help="With --gpu cpu: its memory; this machine's by default.")
+]
+MeasuredServer = Annotated[str | None, typer.Option("--measure", metavar="URL", help=MEASURE_HELP)]
+MeasureSeconds = Annotated[
+    float, typer.Option("--measure-seconds", min=1, max=3600, help="With --measure: its time in all, at most.")
+]
+MeasureOut = Annotated[
+    Path | None, typer.Option("--measure-out", metavar="FILE.json", help="With --measure: write the figures there.")
+]
+PlanOut = Annotated[Path | None, typer.Option("--out", metavar="PLAN.yaml", help="Write the plan there.")]
 
 
 def plan(
-    gpu: Annotated[str, typer.Option("--gpu", metavar="NAME", help=GPU_HELP)],
-    model: Annotated[str, typer.Option("--model", metavar="NAME|FILE", help=MODEL_HELP)],
-    context: Annotated[
-        int | None, typer.Option("--context", metavar="TOKENS", help="Prompt and reply together; 8192 by default.")
-    ] = None,
-    concurrency: Annotated[
-        int | None, typer.Option("--concurrency", help="Sequences of the whole context that must be held at once.")
-    ] = None,
-    gpus: Annotated[
-        int | None, typer.Option("--gpus", help="How many there are, at most 8; as few as needed by default.")
-    ] = None,
-    dtype: Annotated[Dtype, typer.Option("--dtype", help=DTYPE_HELP)] = Dtype.auto,
-    source: Annotated[
-        str | None, typer.Option("--source", metavar="NAME|FOLDER", help="Where vLLM finds the weights.")
-    ] = None,
-    kv_dtype: Annotated[KvDtype, typer.Option("--kv-dtype", help="The precision of the cache.")] = KvDtype.auto,
-    speculate: Annotated[Speculate, typer.Option("--speculate", help="How tokens are drafted.")] = Speculate.none,
-    draft: Annotated[
-        str | None, typer.Option("--draft", metavar="NAME|FILE", help="The model that drafts, with --speculate draft.")
-    ] = None,
-    acceptance: Annotated[
-        float | None, typer.Option("--acceptance", help="Chance that a drafted token is kept, as you measured it.")
-    ] = None,
-    prompt_tokens: Annotated[
-        int | None, typer.Option("--prompt-tokens", min=1, help="Length of a prompt; 1024 by default.")
-    ] = None,
-    reply_tokens: Annotated[
-        int | None, typer.Option("--reply-tokens", min=1, help="Length of a reply; 256 by default.")
-    ] = None,
-    lengths_from: Annotated[
-        str | None, typer.Option("--lengths-from", metavar="RUN", help="Both lengths, from a run's model calls.")
-    ] = None,
-    usd_per_hour: Annotated[
-        float | None, typer.Option("--usd-per-hour", help="Your price of one GPU; for USD per million tokens.")
-    ] = None,
-    utilization: Annotated[
-        float, typer.Option("--gpu-memory-utilization", help="The part of the memory that vLLM may take.")
-    ] = 0.9,
-    memory_gb: Annotated[
-        float | None, typer.Option("--memory-gb", help="With --gpu cpu: its memory; this machine's by default.")
-    ] = None,
-    measured_server: Annotated[str | None, typer.Option("--measure", metavar="URL", help=MEASURE_HELP)] = None,
-    measure_seconds: Annotated[
-        float, typer.Option("--measure-seconds", min=1, max=3600, help="With --measure: its time in all, at most.")
-    ] = 120.0,
-    measure_out: Annotated[
-        Path | None, typer.Option("--measure-out", metavar="FILE.json", help="With --measure: write the figures there.")
-    ] = None,
+    gpu: Gpu,
+    model: Model,
+    context: Context = None,
+    concurrency: Concurrency = None,
+    gpus: Gpus = None,
+    dtype: WeightsType = Dtype.auto,
+    source: Source = None,
+    kv_dtype: CacheType = KvDtype.auto,
+    speculate: Drafting = Speculate.none,
+    draft: Draft = None,
+    acceptance: Acceptance = None,
+    prompt_tokens: PromptTokens = None,
+    reply_tokens: ReplyTokens = None,
+    lengths_from: LengthsFrom = None,
+    usd_per_hour: UsdPerHour = None,
+    utilization: Utilization = 0.9,
+    memory_gb: MemoryGb = None,
+    measured_server: MeasuredServer = None,
+    measure_seconds: MeasureSeconds = 120.0,
+    measure_out: MeasureOut = None,
     workspace: Workspace = None,
-    out: Annotated[Path | None, typer.Option("--out", metavar="PLAN.yaml", help="Write the plan there.")] = None,
+    out: PlanOut = None,
     as_json: AsJson = False,
 ) -> None:
     """Plan a launch of vLLM that fits, with the arithmetic line by line, the times to expect, power and price.

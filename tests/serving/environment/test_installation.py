@@ -57,6 +57,12 @@ def test_what_is_there_is_not_installed_again(tmp_path: Path, calls: Path) -> No
     assert "already" in said[0]
 
 
+def test_one_build_is_not_put_over_another(tmp_path: Path) -> None:
+    made, _ = install(tmp_path / "vllm", "cpu")
+    refuses(tmp_path / "vllm", "holds the cpu build, and cuda is another", "cuda")
+    assert find_environment(tmp_path / "vllm") == made
+
+
 def test_an_interrupted_installation_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_UV", "once")
     folder = tmp_path / "vllm"

@@ -85,6 +85,15 @@ def well(handler: Handler, call: dict[str, Any]) -> None:
     handler.event(b"[DONE]")
 
 
+def syllables(handler: Handler, call: dict[str, Any]) -> None:
+    """Count two tokens for each word of the prompt."""
+    words = len(call["messages"][0]["content"].split())
+    handler.begin()
+    handler.event(delta("wörd "))
+    handler.event({"choices": [], "usage": {"prompt_tokens": 2 * words, "completion_tokens": 1}})
+    handler.event(b"[DONE]")
+
+
 def silent(handler: Handler, call: dict[str, Any]) -> None:
     time.sleep(2.0)
 

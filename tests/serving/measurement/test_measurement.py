@@ -71,6 +71,13 @@ def test_requests_are_bounded_and_no_prompt_begins_like_another() -> None:
     assert MeasurementTerms(1, 1).most_requests == 28
 
 
+def test_prompts_are_as_long_as_asked_in_the_servers_own_tokens() -> None:
+    with serving(streaming.syllables) as seen:
+        level = measured(seen, levels=(1,), prompt_tokens=600).levels[0]
+    assert level.prompt_tokens == pytest.approx(600, rel=0.05)
+    assert len(seen.calls[0]["messages"][0]["content"]) < len(seen.calls[1]["messages"][0]["content"])
+
+
 @pytest.mark.parametrize(
     ("play", "said"),
     [
