@@ -85,7 +85,7 @@ class Architecture:
     stored: str = ""
     """The precision of the stored weights where it is not 16 bits: fp8, mxfp4, awq or gptq."""
     group: int = 0
-    """Numbers that share a scale and a zero, where the weights are INT4 (awq, gptq)."""
+    """Numbers that share a scale and a zero, where the weights are INT4 (awq, gptq); -1: those of a whole column."""
     assumed_int4: bool = False
     """Whether INT4 is only assumed: `source` names the 16-bit weights."""
     unseen: str = ""
@@ -112,8 +112,11 @@ class Architecture:
         return shared and even and self._keeps_groups(gpus, widths)
 
     def _keeps_groups(self, gpus: int, widths: list[int]) -> bool:
-        """Return whether no group of INT4 numbers is cut: vLLM refuses to start where one is."""
-        if not self.group:
+        """Return whether no group of INT4 numbers is cut.
+
+        vLLM 0.32 refuses to start where one of a dense layer is, and leaves its fast kernel where one of an expert is.
+        """
+        if self.group <= 0:
             return True
         attended = self.heads * (self.latent.value if self.latent else self.head_dim)
         return all((width // gpus) % self.group == 0 for width in (attended, *widths) if width)
@@ -290,7 +293,7 @@ def _build_architecture(numbers: ConfigNumbers, kind: str, name: str, source: st
         inner_bias=kind == "gpt_oss",
         experts=_read_experts(numbers, kind), latent=_read_latent(numbers, kind),
         stored=(stored := _read_stored_precision(config, name)),
-        group=_read_group(config, hidden, name) if stored in INT4_METHODS else 0, unseen=unseen,
+        group=_read_group(config, name) if stored in INT4_METHODS else 0, unseen=unseen,
     )  # fmt: skip  # a table
 
 
@@ -367,10 +370,11 @@ def _read_stored_precision(config: Mapping[str, Any], name: str) -> str:
     return STORED_PRECISIONS[method]
 
 
-def _read_group(config: Mapping[str, Any], hidden: int, name: str) -> int:
-    """Return the group size of INT4 weights; -1 in a config is one group for each column of the hidden size."""
+def _read_group(config: Mapping[str, Any], name: str) -> int:
+    """Return the group size of INT4 weights, by the keys that vLLM reads."""
     quantization = config["quantization_config"]
-    bits, group = quantization.get("bits", 4), quantization.get("group_size", INT4_GROUP)
+    bits = quantization.get("bits", quantization.get("w_bit", 4))
+    group = quantization.get("group_size", quantization.get("q_group_size", INT4_GROUP))
     if bits != 4 or not isinstance(group, int) or isinstance(group, bool) or group == 0 or group < -1:
         raise ServingError(
             f"{name}: {bits!r} bits in groups of {group!r} are not counted here",
@@ -379,4 +383,4 @@ def _read_group(config: Mapping[str, Any], hidden: int, name: str) -> int:
             got=str(bits if bits != 4 else group),
             allowed="4 bits; a group size above 0, or -1",
         )
-    return hidden if group == -1 else group
+    return group

@@ -147,10 +147,7 @@ def _describe_source(request: Request) -> str:
             "its config.json; --quantization makes vLLM refuse any other"
         )
     elif model.stored in INT4_METHODS:
-        words.append(
-            "vLLM reads the quantisation from the checkpoint, so no --quantization is set "
-            f"(naming {model.stored} forces a slower kernel than {model.stored}_marlin)"
-        )
+        words.append("vLLM reads the quantisation from the checkpoint, so no --quantization is set")
     return " ".join(one if one.endswith(".") else f"{one}." for one in words)
 
 
@@ -168,8 +165,8 @@ def _build_flags(
     flags["dtype"] = request.dtype if request.dtype in ("bfloat16", "float16") else "bfloat16"
     if budget.precision == "fp8" and not request.model.stored:
         flags["quantization"] = "fp8"
-    if request.model.assumed_int4 and device.gpu:
-        flags["quantization"] = f"{request.model.stored}_marlin"
+    if request.model.assumed_int4:
+        flags["quantization"] = request.model.stored
     if request.kv_dtype == "fp8":
         flags["kv-cache-dtype"] = "fp8"
     flags |= {"tensor-parallel-size": budget.gpus, "max-model-len": request.length, "max-num-seqs": budget.sequences}

@@ -153,7 +153,8 @@ def bytes_per_number(tensor: Tensor, model: Architecture, precision: str) -> Fra
     if tensor.expert and model.stored == "mxfp4":
         return BYTES["mxfp4"]
     if model.stored in INT4_METHODS:
-        return INT4_BYTES + (SCALE_BYTES + ZERO_BYTES) / model.group if tensor.linear else BYTES["bfloat16"]
+        group = model.group if model.group > 0 else model.hidden  # most columns are as long as the hidden size
+        return INT4_BYTES + (SCALE_BYTES + ZERO_BYTES) / group if tensor.linear else BYTES["bfloat16"]
     return BYTES["fp8"] if tensor.linear and precision == "fp8" else BYTES["bfloat16"]
 
 

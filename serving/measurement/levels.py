@@ -17,6 +17,10 @@ from .client import ReplyFailed, ServerClient, ServerFacts, TimedReply, make_fai
 STREAM_LEVELS = (1, 4, 8)
 WARM_UPS, WARM_UP_SHARE = 1, 3  # requests, and the part of a prompt's tokens that the first one has as words
 FILLER = "market "
+MIN_BUNCHED_TOKENS, BUNCHED_SHARE = 8, 0.05  # tokens, and part of a reply's time in which all of them came
+REFUSED_HINT = (
+    "The server says why. A wrong key: set VLLM_API_KEY. A prompt that is too long: give fewer --prompt-tokens."
+)
 
 
 @dataclass(frozen=True)
@@ -132,7 +136,9 @@ class _Run:
         try:
             self._fit_prompt(await self.client.ask(self._build_body()))
         except ReplyFailed:
-            raise make_failure(f"{self.client.address} {first}") from None
+            raise make_failure(
+                f"{self.client.address} {first}", REFUSED_HINT if "answered 4" in str(first) else ""
+            ) from None
         self.notes.append("the server takes no ignore_eos, so replies may be shorter than asked")
 
     def _fit_prompt(self, reply: TimedReply) -> None:
@@ -151,8 +157,11 @@ class _Run:
                     group.start_soon(self._ask_in_turn, replies, failures)
         spent = self.seconds() - begun
         planned = streams * self.terms.rounds
-        if replies and not all(reply.counted for reply in replies):
+        if not all(reply.counted for reply in replies):
             self._note("the server counts no tokens: each piece of a stream was taken for one")
+        if any(map(_is_bunched, replies)):
+            note = "replies came all at once, so their first token is late and the time per token too small"
+            self._note(f"with {streams} at once some {note}")
         return LevelTimes(
             streams, len(replies), len(failures), planned - len(replies) - len(failures),
             failures[0] if failures else "",
@@ -188,6 +197,12 @@ class _Run:
     def _note(self, text: str) -> None:
         if text not in self.notes:
             self.notes.append(text)
+
+
+def _is_bunched(reply: TimedReply) -> bool:
+    """Return whether a stream's tokens came together at its end, as from a server without a free processor."""
+    several = reply.reply_tokens >= MIN_BUNCHED_TOKENS
+    return several and reply.last_s - reply.first_s < BUNCHED_SHARE * reply.last_s
 
 
 def _median_ms(values: Sequence[float]) -> float | None:

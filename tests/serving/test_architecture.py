@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from alphaloom.serving import find_model
 from alphaloom.serving.architecture import assume_int4, parse_architecture, read_architecture
 from alphaloom.serving.errors import ServingError
+from alphaloom.serving.tensors import count_bytes_per_gpu
 
 PLAIN: dict[str, Any] = {
     "model_type": "llama",
@@ -58,6 +60,14 @@ def test_int4_is_read_with_its_group_size(method: str) -> None:
     quantised = {"quantization_config": {"quant_method": method, "bits": 4, "group_size": 64}}
     model = parse_architecture(PLAIN | quantised, "tiny", "/weights/tiny")
     assert (model.stored, model.group, model.assumed_int4) == (method, 64, False)
+
+
+def test_int4_is_read_by_autoawqs_keys_and_a_whole_column_is_one_group() -> None:
+    quantised = {"quantization_config": {"quant_method": "awq", "w_bit": 4, "q_group_size": 32}}
+    assert parse_architecture(PLAIN | quantised, "tiny", "").group == 32
+    whole = parse_architecture(PLAIN | {"quantization_config": {"quant_method": "gptq", "group_size": -1}}, "tiny", "")
+    assert whole.can_split(2)
+    assert count_bytes_per_gpu(whole, "gptq", 1) < count_bytes_per_gpu(replace(whole, group=128), "gptq", 1)
 
 
 @pytest.mark.parametrize(

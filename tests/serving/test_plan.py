@@ -322,7 +322,7 @@ def test_recorded_lengths_plan_for_nearly_all_calls_and_hold_the_longest() -> No
 def test_int4_needs_no_flag_where_the_checkpoint_says_it_and_one_where_it_is_assumed() -> None:
     assumed = assume_int4(EIGHT, "awq")
     plan = make_plan(Request(assumed), DEVICES["l40s"])
-    assert plan.flags["quantization"] == "awq_marlin"
+    assert plan.flags["quantization"] == "awq"
     assert "holds 16 bits: name a checkpoint in AWQ with --source" in plan.model.note
     told = {line.what: line for line in plan.arithmetic}
     assert told["weights"].value == pytest.approx(5.33, abs=0.01)

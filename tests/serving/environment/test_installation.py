@@ -98,6 +98,20 @@ def test_progress_is_said_while_uv_works(tmp_path: Path, monkeypatch: pytest.Mon
     assert any("under way for" in line for line in said[resolved:installed])
 
 
+def test_ctrl_c_ends_uv_and_the_next_try_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_UV", "slow")
+
+    def interrupt(line: str) -> None:
+        if "Resolved" in line:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        install_vllm(tmp_path / "vllm", BUILDS["cpu"], interrupt, UV)
+    assert find_environment(tmp_path / "vllm") is None
+    monkeypatch.delenv("FAKE_UV")
+    assert install(tmp_path / "vllm")[0].version == "0.32.0"  # nobody holds the log any more
+
+
 def test_nothing_of_a_persons_is_written_over(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     refuses(tmp_path, r"holds other files \(.*notes\.txt")

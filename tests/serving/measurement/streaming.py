@@ -94,6 +94,20 @@ def syllables(handler: Handler, call: dict[str, Any]) -> None:
     handler.event(b"[DONE]")
 
 
+def bunched(handler: Handler, call: dict[str, Any]) -> None:
+    """Make all tokens before the first is sent."""
+    handler.begin()
+    time.sleep(0.2)
+    for _ in range(call["max_tokens"]):
+        handler.event(delta("wörd "))
+    handler.event({"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": call["max_tokens"]}})
+    handler.event(b"[DONE]")
+
+
+def refuses(handler: Handler, call: dict[str, Any]) -> None:
+    handler.send(400, b'{"error": {"message": "maximum context length is 2048 tokens"}}')
+
+
 def silent(handler: Handler, call: dict[str, Any]) -> None:
     time.sleep(2.0)
 

@@ -82,6 +82,7 @@ def test_prompts_are_as_long_as_asked_in_the_servers_own_tokens() -> None:
     ("play", "said"),
     [
         (streaming.half, r"ended after 1 pieces without \[DONE\]"),
+        (streaming.refuses, "answered 400: .*maximum context length"),
         (streaming.fails, "answered 500: .*CUDA out of memory"),
         (streaming.errs_midway, "streamed an error: .*engine died"),
         (streaming.babbles, "streamed no JSON object"),
@@ -138,6 +139,13 @@ def test_a_server_without_vllms_fields_is_measured_with_notes() -> None:
     assert "takes no ignore_eos" in found.notes[0]
     assert "counts no tokens" in found.notes[1]
     assert sum("ignore_eos" in call for call in seen.calls) == 1
+
+
+def test_tokens_that_come_all_at_once_are_noted() -> None:
+    with serving(streaming.bunched) as seen:
+        assert "some replies came all at once" in measured(seen, levels=(1,), reply_tokens=20).notes[0]
+    with serving(streaming.well) as seen:
+        assert measured(seen, levels=(1,), reply_tokens=20).notes == ()
 
 
 def test_the_plans_figures_stand_beside_the_measured_ones() -> None:
