@@ -17,7 +17,7 @@ HOST_S = 0.3e-3
 """Seconds of a step in which the device waits for the host (schedule, sample, detokenise): an assumption."""
 LAUNCH_S = 3.4e-6
 """Seconds that a short kernel of a CUDA graph takes with its launch, whatever it computes: an assumption, after the 3.4
-microseconds for a kernel of 2.9 in NVIDIA's "Getting Started with CUDA Graphs" (cited from memory, not read again). Long
+microseconds for a kernel of 2.9 in NVIDIA's "Getting Started with CUDA Graphs" (cited from memory, not re-read). Long
 kernels hide some of it, uncaptured ones take more."""
 CPU_LAUNCH_S = 85e-6
 """Seconds of one operation of vLLM on a processor beside its work: 5.2 ms a token of a four-layer model of 3 million
