@@ -4,8 +4,8 @@
 
 For each model the tensors of one GPU's part are allocated one by one with the shapes that the planner counts, then as
 many blocks of the cache as `--share` of what it says is left, layer by layer; `torch.cuda.memory_allocated` must agree
-within 5 %. Then one step's matrix work and one reading of the weights are timed, for the efficiencies that the planner
-assumes. Exit code 0: all agree; 1: one does not; 3: there is no GPU here, or no torch.
+within 5 %. Then matrix work, a reading of memory and short kernels in a CUDA graph are timed, beside what the planner
+assumes of them. Exit code 0: all agree; 1: one does not; 3: there is no GPU here, or no torch.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import sys
 from typing import Any
 
 from alphaloom.serving import DEVICES, Architecture, Request, find_model
+from alphaloom.serving.assumptions import COMPUTE_EFFICIENCY, LAUNCH_S, MEMORY_EFFICIENCY
 from alphaloom.serving.choice import choose_launch
 from alphaloom.serving.devices import GIB, Device
 from alphaloom.serving.memory import MemoryBudget, count_token_bytes
@@ -92,8 +93,21 @@ def efficiencies(torch: Any, device: Device) -> None:
     work = 2 * side**3 / timed(torch, lambda: left @ right)
     long = torch.zeros(size // 2, dtype=torch.bfloat16, device="cuda")
     read = size / timed(torch, lambda: long.sum())
-    say(f"matrix work {work / 1e12:.0f} TFLOPS, {work / device.tflops / 1e12:.0%} of {device.tflops:.0f}")
-    say(f"reading {read / 1e9:.0f} GB/s, {read / device.bandwidth:.0%} of {device.bandwidth / 1e9:.0f}")
+    reached, share = work / device.tflops / 1e12, read / device.bandwidth
+    say(f"matrix work {work / 1e12:.0f} TFLOPS, {reached:.0%} of {device.tflops:.0f}; assumed {COMPUTE_EFFICIENCY:.0%}")
+    say(f"reading {read / 1e9:.0f} GB/s, {share:.0%} of {device.bandwidth / 1e9:.0f}; assumed {MEMORY_EFFICIENCY:.0%}")
+
+
+def launches(torch: Any, kernels: int = 1000) -> None:
+    """Say how long a short kernel in a CUDA graph takes."""
+    small, graph = torch.zeros(4096, device="cuda"), torch.cuda.CUDAGraph()
+    small.add_(1)
+    torch.cuda.synchronize()
+    with torch.cuda.graph(graph):
+        for _ in range(kernels):
+            small.add_(1)
+    each = timed(torch, graph.replay) / kernels
+    say(f"a short kernel in a CUDA graph {each * 1e6:.1f} microseconds; assumed {LAUNCH_S * 1e6:.1f}")
 
 
 def timed(torch: Any, work: Any, times: int = 20) -> float:
@@ -132,6 +146,7 @@ def main() -> int:
     )
     well = [compared(torch, find_model(name), device, asked.share) for name in asked.model]
     efficiencies(torch, device)
+    launches(torch)
     return 0 if all(well) else 1
 
 

@@ -7,9 +7,14 @@ from typing import TYPE_CHECKING
 from ..lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .architecture import Architecture as Architecture, find_model as find_model, list_models as list_models
+    from .architecture import (
+        Architecture as Architecture,
+        assume_int4 as assume_int4,
+        find_model as find_model,
+        list_models as list_models,
+    )
     from .deployment_files import FILE_WRITERS as FILE_WRITERS, render_file as render_file
-    from .devices import DEVICES as DEVICES, find_device as find_device
+    from .devices import DEVICES as DEVICES, Device as Device, find_device as find_device
     from .errors import GatewayError as GatewayError, PortTaken as PortTaken, ServingError as ServingError
     from .plan import (
         ServingPlan as ServingPlan,
@@ -18,18 +23,22 @@ if TYPE_CHECKING:
         make_plan as make_plan,
         read_plan as read_plan,
     )
-    from .request import Request as Request
+    from .request import (
+        RecordedLengths as RecordedLengths,
+        Request as Request,
+        summarise_lengths as summarise_lengths,
+    )
     from .supervision import ServerLaunch as ServerLaunch, supervise as supervise
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
-            "architecture": "Architecture find_model list_models",
+            "architecture": "Architecture assume_int4 find_model list_models",
             "deployment_files": "FILE_WRITERS render_file",
-            "devices": "DEVICES find_device",
+            "devices": "DEVICES Device find_device",
             "errors": "GatewayError PortTaken ServingError",
             "plan": "ServingPlan build_arguments dump_plan make_plan read_plan",
-            "request": "Request",
+            "request": "RecordedLengths Request summarise_lengths",
             "supervision": "ServerLaunch supervise",
         },
     )

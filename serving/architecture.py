@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,9 @@ FAMILIES = (
 WINDOWED_FAMILIES = ("gemma2", "gemma3_text", "gpt_oss", "mistral")
 """The families whose `sliding_window` is in use; Qwen's is off unless `use_sliding_window` is set."""
 TIED_FAMILIES = {"gemma2": True, "gemma3_text": True}
-STORED_PRECISIONS = {"fp8": "fp8", "mxfp4": "mxfp4"}
+INT4_METHODS = ("awq", "gptq")
+INT4_GROUP = 128  # numbers that share a scale and a zero, in nearly all published checkpoints
+STORED_PRECISIONS = {"fp8": "fp8", "mxfp4": "mxfp4", **{method: method for method in INT4_METHODS}}
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,11 @@ class Architecture:
     experts: Experts | None = None
     latent: Latent | None = None
     stored: str = ""
-    """The precision of the stored weights where it is not 16 bits: fp8 or mxfp4."""
+    """The precision of the stored weights where it is not 16 bits: fp8, mxfp4, awq or gptq."""
+    group: int = 0
+    """Numbers that share a scale and a zero, where the weights are INT4 (awq, gptq); -1: those of a whole column."""
+    assumed_int4: bool = False
+    """Whether INT4 is only assumed: `source` names the 16-bit weights."""
     unseen: str = ""
     """Parts that the numbers do not count, in words."""
 
@@ -102,7 +108,18 @@ class Architecture:
         widths = [self.intermediate] if self.dense_layers else []
         widths += [self.experts.width, self.experts.shared_width] if self.experts else []
         shared = self.latent is not None or self.kv_heads % gpus == 0 or gpus % self.kv_heads == 0
-        return shared and all(width % gpus == 0 for width in (self.heads, self.padded_vocab, *widths))
+        even = all(width % gpus == 0 for width in (self.heads, self.padded_vocab, *widths))
+        return shared and even and self._keeps_groups(gpus, widths)
+
+    def _keeps_groups(self, gpus: int, widths: list[int]) -> bool:
+        """Return whether no group of INT4 numbers is cut.
+
+        vLLM 0.32 refuses to start where one of a dense layer is, and leaves its fast kernel where one of an expert is.
+        """
+        if self.group <= 0:
+            return True
+        attended = self.heads * (self.latent.value if self.latent else self.head_dim)
+        return all((width // gpus) % self.group == 0 for width in (attended, *widths) if width)
 
     @property
     def padded_vocab(self) -> int:
@@ -152,6 +169,33 @@ def find_model(wanted: str, field: str = "--model") -> Architecture:
         if suggestions
         else "Give the path of the config.json that lies beside the weights.",
     )
+
+
+def assume_int4(model: Architecture, method: str) -> Architecture:
+    """Return a 16-bit model as a checkpoint quantised to INT4 would be: groups of 128, another file than `source`.
+
+    Raises
+    ------
+    ServingError
+        The weights are stored in fewer bits already, or their widths are no multiples of 128.
+    """
+    if model.stored:
+        raise ServingError(
+            f"the weights come in {model.stored.upper()} already", field="--dtype", got=method, allowed="auto"
+        )
+    return _check_groups(replace(model, stored=method, group=INT4_GROUP, assumed_int4=True))
+
+
+def _check_groups(model: Architecture) -> Architecture:
+    if not model.can_split(1):
+        raise ServingError(
+            f"{model.name}: its widths are no multiples of {model.group}, the group size of INT4",
+            code="unknown_model",
+            field="quantization_config.group_size",
+            got=model.group,
+            hint="Give the config.json of the quantised checkpoint: its makers may have padded the widths.",
+        )
+    return model
 
 
 class ConfigNumbers:
@@ -227,7 +271,7 @@ def parse_architecture(config: Mapping[str, Any], name: str, source: str) -> Arc
             field=numbers.missing[0].split()[0],
             hint="Give the config.json that lies beside the weights, with these keys in it.",
         )
-    return architecture
+    return _check_groups(architecture) if architecture.group else architecture
 
 
 def _build_architecture(numbers: ConfigNumbers, kind: str, name: str, source: str, unseen: str) -> Architecture:
@@ -248,7 +292,8 @@ def _build_architecture(numbers: ConfigNumbers, kind: str, name: str, source: st
         qkv_bias=kind in ("qwen2", "gpt_oss") or (kind == "llama" and config.get("attention_bias") is True),
         inner_bias=kind == "gpt_oss",
         experts=_read_experts(numbers, kind), latent=_read_latent(numbers, kind),
-        stored=_read_stored_precision(config, name), unseen=unseen,
+        stored=(stored := _read_stored_precision(config, name)),
+        group=_read_group(config, name) if stored in INT4_METHODS else 0, unseen=unseen,
     )  # fmt: skip  # a table
 
 
@@ -323,3 +368,19 @@ def _read_stored_precision(config: Mapping[str, Any], name: str) -> str:
             hint="Plan the model without quantisation, or in FP8 (--dtype fp8).",
         )
     return STORED_PRECISIONS[method]
+
+
+def _read_group(config: Mapping[str, Any], name: str) -> int:
+    """Return the group size of INT4 weights, by the keys that vLLM reads."""
+    quantization = config["quantization_config"]
+    bits = quantization.get("bits", quantization.get("w_bit", 4))
+    group = quantization.get("group_size", quantization.get("q_group_size", INT4_GROUP))
+    if bits != 4 or not isinstance(group, int) or isinstance(group, bool) or group == 0 or group < -1:
+        raise ServingError(
+            f"{name}: {bits!r} bits in groups of {group!r} are not counted here",
+            code="unknown_model",
+            field="quantization_config.bits" if bits != 4 else "quantization_config.group_size",
+            got=str(bits if bits != 4 else group),
+            allowed="4 bits; a group size above 0, or -1",
+        )
+    return group

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from .architecture import INT4_METHODS, assume_int4
 from .devices import DEVICES, GIB, Device
 from .errors import DeviceLacks, DoesNotFit, ServingError
 from .memory import MemoryBudget, compute_memory_budget
@@ -66,8 +67,10 @@ def list_precisions(request: Request, device: Device) -> tuple[str, ...]:
         raise DeviceLacks("the weights come in MXFP4, which no CPU serves", field="--gpu", got=device.name)
     if stored == "mxfp4" and dtype == "fp8":
         raise ServingError("the weights come in MXFP4, smaller than FP8", field="--dtype", got=dtype, allowed="auto")
-    if stored == "fp8":
-        return ("fp8",)
+    if stored in INT4_METHODS and dtype == "fp8":
+        raise ServingError("the weights come in INT4, smaller than FP8", field="--dtype", got=dtype, allowed="auto")
+    if stored == "fp8" or stored in INT4_METHODS:
+        return (stored,)
     if dtype != "auto":
         return (dtype,)
     return ("bfloat16", "fp8") if fp8 and not stored else ("bfloat16",)
@@ -128,7 +131,9 @@ def _estimate_token_seconds(request: Request, device: Device, one: MemoryBudget)
 def _make_refusal(request: Request, device: Device, budgets: list[MemoryBudget]) -> DoesNotFit:
     best = min(budgets, key=lambda one: one.short)
     needed = best.usable + best.short
-    advice = list(_list_advice(request, device)) or [*_list_other_gpus(request)] or ["nothing planned here holds it"]
+    advice = list(_list_advice(request, device)) or [*_list_other_gpus(request)]
+    advice += ["--dtype awq (another checkpoint, in INT4)"] if _fits_int4(request, device) else []
+    advice = advice or ["nothing planned here holds it"]
     where = f"{best.gpus} x {device.title}" if device.gpu else device.title
     return DoesNotFit(
         f"{request.model.name} does not fit on {where} in {best.precision}: it takes {needed / GIB:.2f} GiB of each, "
@@ -162,6 +167,16 @@ def _fits(request: Request, device: Device) -> bool:
     return _find_fitting_precision(request, device) is not None
 
 
+def _fits_int4(request: Request, device: Device) -> bool:
+    """Return whether a checkpoint of the same model in INT4 would fit."""
+    if request.model.stored or request.dtype == "fp8":
+        return False
+    try:
+        return _fits(replace(request, model=assume_int4(request.model, "awq")), device)
+    except ServingError:  # widths that INT4 does not divide, or a cache in FP8 where there is none
+        return False
+
+
 def _find_fitting_precision(request: Request, device: Device) -> str | None:
     """Return the first precision in which the launch fits; None where it fits in none."""
     for precision in list_precisions(request, device):
@@ -177,7 +192,7 @@ def _find_longest_context(request: Request, device: Device) -> int | None:
     low, high = 0, request.length // 16
     while low < high:
         middle = (low + high + 1) // 2
-        shorter = replace(request, context=middle * 16, prompt_tokens=1, reply_tokens=1)
+        shorter = replace(request, context=middle * 16, prompt_tokens=1, reply_tokens=1, recorded=None)
         low, high = (middle, high) if _fits(shorter, device) else (low, middle - 1)
     return low * 16 if low * 16 >= MIN_HINT_CONTEXT else None
 

@@ -76,7 +76,7 @@ def _write_ray(plan: ServingPlan, _: str) -> str:
     }
     if plan.device.accelerator:
         model["accelerator_type"] = plan.device.accelerator
-    else:
+    elif plan.device.name == "cpu":
         model["placement_group_config"] = {"bundles": [{"CPU": 1}]}
     app = {
         "name": plan.model.name,

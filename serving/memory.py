@@ -42,14 +42,16 @@ class MemoryBudget:
     token: int
     sequence: int
     """Cache bytes of one sequence of the whole context."""
+    planned: int
+    """Cache bytes of one sequence of the lengths that are asked."""
     wanted: int
-    """How many such sequences the cache must hold."""
+    """How many sequences of the whole context the cache must hold."""
     most: int
 
     @property
     def sequences(self) -> int:
-        """Return how many sequences of the whole context the cache holds, up to those that the scheduler takes."""
-        return max(0, min(self.most, self.held))
+        """Return how many sequences of the asked lengths the cache holds, up to those that the scheduler takes."""
+        return max(0, min(self.most, self.cache // self.planned))
 
     @property
     def held(self) -> int:
@@ -101,6 +103,7 @@ def compute_memory_budget(request: Request, device: Device, gpus: int, precision
         weights=weights, draft_weights=draft, fixed=fixed, activations=activations, scores=scores, cache=cache_bytes,
         token=sum(count_token_bytes(model, kv_bytes, gpus) for model in models),
         sequence=sum(count_sequence_bytes(model, request.length, rules) for model in models),
+        planned=sum(count_sequence_bytes(model, request.planned_tokens, rules) for model in models),
         wanted=request.concurrency or 1, most=request.most_sequences,
     )  # fmt: skip  # a table
 

@@ -5,34 +5,24 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from ..ledger import SettingsError
 from ..ledger.files import QuotingDumper, parse_text, read_given_text
-from .architecture import Architecture
-from .choice import Choice, choose_launch, compute_mid_reply_length
-from .devices import GIB, Device
+from .architecture import INT4_METHODS
+from .arithmetic import write_arithmetic
+from .assumptions import POWER_SHARE_FULL, POWER_SHARE_SINGLE
+from .choice import choose_launch, compute_mid_reply_length
+from .devices import GIB, Device, describe_confidential
+from .economics import Economics, estimate_economics
 from .errors import ServingError
-from .memory import MAX_DRAFT_DEPTH, MemoryBudget
+from .memory import MemoryBudget
 from .request import Request
-from .speed import (
-    ASSUMPTIONS,
-    COMPUTE_EFFICIENCY,
-    MEMORY_EFFICIENCY,
-    NEAR_BEST_SHARE,
-    STEP_S,
-    Speculation,
-    Step,
-    choose_speculation,
-    estimate_first_token,
-    estimate_output_step,
-)
-from .tensors import count_active_parameters, count_parameters
+from .speed import ASSUMPTIONS, Speculation, choose_speculation, estimate_first_token, estimate_output_step
 
 PLAN_VERSION = 1
 FLAG_NAME, VARIABLE_NAME = re.compile(r"[a-z][a-z0-9-]*"), re.compile(r"[A-Z][A-Z0-9_]*")
@@ -65,6 +55,7 @@ class PlannedDevice(_StrictPlan):
     memory_gib: float
     link: str
     accelerator: str = ""
+    confidential: str = ""
 
 
 class ServedModel(_StrictPlan):
@@ -128,20 +119,36 @@ def make_plan(request: Request, device: Device) -> ServingPlan:
         model=ServedModel(
             name=re.sub(r"[^A-Za-z0-9._-]", "-", model.name).lstrip("._-") or "model", source=model.source,
             family=model.kind, draft=request.draft.source if request.draft else None,
-            note=f"Not counted: {model.unseen}." if model.unseen else "",
+            note=_describe_source(request),
         ),
         device=PlannedDevice(
             name=device.name, title=device.title, count=budget.gpus, copies=choice.copies,
             memory_gib=round(device.memory / GIB, 2), link=device.link, accelerator=device.accelerator,
+            confidential=describe_confidential(device, budget.gpus),
         ),
         why=_explain_choice(request, choice.why, budget), flags=_build_flags(request, device, budget, speculation),
         environment=_build_environment(device, budget),
         arithmetic=[
-            PlannedNumber(**line._asdict()) for line in _write_arithmetic(request, device, choice, speculation)
+            PlannedNumber(**line._asdict()) for line in write_arithmetic(request, device, choice, speculation)
         ],
         predictions=_predict(request, device, budget, speculation),
         assumptions=_list_assumptions(request, device, budget.gpus),
     )  # fmt: skip  # a table
+
+
+def _describe_source(request: Request) -> str:
+    """Return what a person must know of the weights, in sentences."""
+    model, words = request.model, []
+    if model.unseen:
+        words.append(f"Not counted: {model.unseen}.")
+    if model.assumed_int4:
+        words.append(
+            f"{model.source} holds 16 bits: name a checkpoint in {model.stored.upper()} with --source, or plan from "
+            "its config.json; --quantization makes vLLM refuse any other"
+        )
+    elif model.stored in INT4_METHODS:
+        words.append("vLLM reads the quantisation from the checkpoint, so no --quantization is set")
+    return " ".join(one if one.endswith(".") else f"{one}." for one in words)
 
 
 def _explain_choice(request: Request, why: str, budget: MemoryBudget) -> str:
@@ -158,6 +165,8 @@ def _build_flags(
     flags["dtype"] = request.dtype if request.dtype in ("bfloat16", "float16") else "bfloat16"
     if budget.precision == "fp8" and not request.model.stored:
         flags["quantization"] = "fp8"
+    if request.model.assumed_int4:
+        flags["quantization"] = request.model.stored
     if request.kv_dtype == "fp8":
         flags["kv-cache-dtype"] = "fp8"
     flags |= {"tensor-parallel-size": budget.gpus, "max-model-len": request.length, "max-num-seqs": budget.sequences}
@@ -206,6 +215,7 @@ def _predict(
         "bound_full": full.bound,
         "tokens_per_second_full": round(budget.sequences / full.total_s),
     }
+    predictions |= _predict_economics(estimate_economics(request, device, budget, length))
     if speculation:
         predictions |= {
             "speculative_tokens": speculation.depth,
@@ -217,6 +227,18 @@ def _predict(
     return predictions
 
 
+def _predict_economics(found: Economics) -> dict[str, int | float | str]:
+    """Return the figures of power and price that are known."""
+    known = {
+        "tokens_per_second_with_prompts": found.tokens_per_second,
+        "watts_single": found.watts_single,
+        "watts_full": found.watts_full,
+        "joules_per_token": found.joules_per_token,
+        "usd_per_million_tokens": found.usd_per_million,
+    }
+    return {name: round(value, 3) for name, value in known.items() if value is not None}
+
+
 def _list_assumptions(request: Request, device: Device, gpus: int) -> list[str]:
     assumptions = [*ASSUMPTIONS, "overhead, activations and scores are estimates; vLLM measures them when it starts"]
     if gpus > 1:
@@ -226,6 +248,21 @@ def _list_assumptions(request: Request, device: Device, gpus: int) -> list[str]:
     if not device.gpu:
         rates = f"{device.tflops:g} TFLOPS and {device.bandwidth / 1e9:g} GB/s"
         assumptions.append(f"the processor's {rates} are a guess: measure, and take the times as an order of magnitude")
+        each = device.launch_s * 1e6
+        assumptions.append(
+            f"an operation costs {each:.0f} microseconds beside its work, as on one machine of two cores"
+        )
+    else:
+        kernel = f"a kernel takes at least {device.launch_s * 1e6:.1f} microseconds"
+        power = (
+            f"a GPU draws {POWER_SHARE_SINGLE:.0%} of its limit with one sequence and {POWER_SHARE_FULL:.0%} in full"
+        )
+        assumptions += [kernel, power]
+    if not request.recorded and not request.lengths_given:
+        assumptions.append(
+            f"prompts are {request.prompt_tokens:,} and replies {request.reply_tokens:,} tokens long: "
+            "--prompt-tokens and --reply-tokens, or --lengths-from RUN"
+        )
     if request.speculate != "none" and request.acceptance is None:
         assumptions.append(
             f"a drafted token is accepted with a chance of {request.accepted:g}: measure it, then --acceptance"
@@ -299,152 +336,3 @@ def read_plan(file: Path) -> ServingPlan:
             field=place,
             hint=WRITE_HINT,
         ) from None
-
-
-class ArithmeticLine(NamedTuple):
-    """One number of the arithmetic: its name, value, unit and derivation."""
-
-    what: str
-    value: int | float
-    unit: str
-    how: str
-
-
-def _write_arithmetic(
-    request: Request, device: Device, choice: Choice, speculation: Speculation | None
-) -> list[ArithmeticLine]:
-    """Return the whole arithmetic: the model, the memory, the cache, the times."""
-    return [
-        *_describe_model(request.model),
-        *_describe_memory(request, device, choice),
-        *_describe_cache(request, choice),
-        *_describe_times(request, device, choice),
-        *(_describe_speculation(request, speculation) if speculation else ()),
-    ]
-
-
-def _describe_model(model: Architecture) -> Iterator[ArithmeticLine]:
-    counted = count_parameters(model)
-    how = f"all tensors of {model.layers} layers, hidden size {model.hidden}, vocabulary {model.vocab}"
-    yield ArithmeticLine(
-        "parameters", round(counted / 1e9, 3), "billion", how + (", embedding and head in one" if model.tied else "")
-    )
-    if model.experts:
-        how = f"each token meets {model.experts.used} of {model.experts.count} experts; the embedding is looked up"
-        yield ArithmeticLine("parameters at work", round(count_active_parameters(model) / 1e9, 3), "billion", how)
-
-
-def _describe_memory(request: Request, device: Device, choice: Choice) -> Iterator[ArithmeticLine]:
-    budget, tokens = choice.budget, choice.budget.rules.batched_tokens
-    where = f"of each of {budget.gpus} GPUs" if budget.gpus > 1 else "of the GPU" if device.gpu else "of the machine"
-    yield _make_gib_line("memory", budget.memory, f"what a process can have {where}: {device.title}")
-    yield _make_gib_line("usable", budget.usable, f"memory x {request.utilization:g}, the part that vLLM may take")
-    yield _make_gib_line(
-        "weights", budget.weights, f"{_describe_precision(request, budget.precision)}; {_describe_sharing(budget.gpus)}"
-    )
-    if request.draft:
-        yield _make_gib_line(
-            "draft's weights", budget.draft_weights, f"{request.draft.name}, 16 bits; {_describe_sharing(budget.gpus)}"
-        )
-    parts = "driver 1, captured graphs 1" + (", communication 0.5" if budget.gpus > 1 else "")
-    yield _make_gib_line(
-        "fixed overhead",
-        budget.fixed,
-        f"assumed, GiB: {parts}" if device.gpu else "assumed: three processes with PyTorch",
-    )
-    yield _make_gib_line(
-        "activations",
-        budget.activations,
-        f"assumed: {tokens:,} tokens of a step x what a layer holds of each x 2 bytes",
-    )
-    yield _make_gib_line(
-        "scores", budget.scores, f"assumed: {budget.most} sequences x {request.model.vocab:,} tokens x 4 bytes x 2"
-    )
-    how = "usable - weights - overhead - activations - scores"
-    yield _make_gib_line("cache", budget.cache, how if device.gpu else how + ", in whole GiB")
-
-
-def _describe_cache(request: Request, choice: Choice) -> Iterator[ArithmeticLine]:
-    budget, model = choice.budget, request.model
-    content = "one compressed key and value" if model.latent else "keys and values"
-    numbers = model.count_cached_per_gpu(budget.gpus)
-    how = f"{model.layers} layers x {numbers:,} numbers ({content}) x {budget.kv_bytes} bytes"
-    if request.draft:
-        how += f", and the draft's ({request.draft.layers} layers)"
-    yield ArithmeticLine(
-        "cache of a token", round(budget.token / 1024, 3), "KiB", how + (" on each GPU" if budget.gpus > 1 else "")
-    )
-    how = f"{request.length:,} tokens in blocks of {budget.rules.block}"
-    if model.windowed:
-        how += f"; {model.windowed} of {model.layers} layers keep a window of {model.window:,} and the steps under way"
-    yield ArithmeticLine("cache of a sequence", round(budget.sequence / 2**20, 2), "MiB", how)
-    yield ArithmeticLine(
-        "sequences", budget.held, "at once", f"cache / cache of a sequence, all {request.length:,} tokens long"
-    )
-    yield ArithmeticLine(
-        "taken",
-        budget.sequences,
-        "at once",
-        f"at most {budget.most}: {'as asked' if request.concurrency else 'the default'}",
-    )
-
-
-def _describe_times(request: Request, device: Device, choice: Choice) -> Iterator[ArithmeticLine]:
-    budget, prompt = choice.budget, request.prompt_tokens
-    step = estimate_first_token(request, device, budget)
-    yield _make_ms_line("time to first token", step, f"a prompt of {prompt:,} tokens: {_describe_parts(step)}")
-    length = compute_mid_reply_length(request)
-    for count in dict.fromkeys((1, budget.sequences)):
-        step = estimate_output_step(request.model, device, budget, length, count)
-        yield _make_ms_line(f"time per output token, {count} at once", step, _describe_parts(step))
-    yield ArithmeticLine(
-        "throughput",
-        round(budget.sequences / step.total_s),
-        "tokens/s",
-        f"{budget.sequences} sequences, a token each per step"
-        + (f"; x {choice.copies} copies" if choice.copies > 1 else ""),
-    )
-
-
-def _describe_speculation(request: Request, speculation: Speculation) -> Iterator[ArithmeticLine]:
-    by = request.draft.name if request.draft else "repeated text"
-    assumed = "as given" if request.acceptance is not None else "assumed"
-    how = (
-        f"the least depth of 1 to {MAX_DRAFT_DEPTH} whose time is within {NEAR_BEST_SHARE:.0%} of the best; "
-        f"drafts by {by}"
-    )
-    yield ArithmeticLine("tokens drafted", speculation.depth, "a step", how)
-    how = (
-        f"(1 - a^(K+1)) / (1 - a) with K = {speculation.depth} and acceptance a = {speculation.acceptance:g}, {assumed}"
-    )
-    yield ArithmeticLine("tokens kept", round(speculation.tokens, 2), "a step", how)
-    how = "time of a step that checks K + 1 tokens, and of the draft, / tokens kept; 1 sequence"
-    yield ArithmeticLine("time per output token, speculating", round(speculation.per_token_s * 1e3, 2), "ms", how)
-    how = "plain time / speculating time" + ("; it does not pay: leave it out" if speculation.gain < 1.05 else "")
-    yield ArithmeticLine("speed-up", round(speculation.gain, 2), "times", how)
-
-
-def _make_gib_line(what: str, count: int, how: str) -> ArithmeticLine:
-    return ArithmeticLine(what, round(count / GIB, 2), "GiB", how)
-
-
-def _make_ms_line(what: str, step: Step, how: str) -> ArithmeticLine:
-    return ArithmeticLine(what, round(step.total_s * 1e3, 2), "ms", how)
-
-
-def _describe_parts(step: Step) -> str:
-    """Return the parts of a time in words."""
-    words = f"the larger of memory {step.memory_s * 1e3:.2f} ms at {MEMORY_EFFICIENCY:.0%} of its bandwidth and work "
-    words += f"{step.compute_s * 1e3:.2f} ms at {COMPUTE_EFFICIENCY:.0%} of peak"
-    words += f", + all-reduces {step.link_s * 1e3:.2f} ms" if step.link_s else ""
-    return f"{words}, + {step.host_s / STEP_S:.0f} x {STEP_S * 1e3:.1f} ms; {step.bound} decides"
-
-
-def _describe_precision(request: Request, precision: str) -> str:
-    if request.model.stored == "mxfp4":
-        return "experts in MXFP4 (4.25 bits), the rest in 16 bits"
-    return "matrices in FP8, embeddings and norms in 16 bits" if precision == "fp8" else "2 bytes a parameter"
-
-
-def _describe_sharing(gpus: int) -> str:
-    return f"split over {gpus} GPUs, norms and routers copied" if gpus > 1 else "on one device"

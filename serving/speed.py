@@ -1,8 +1,8 @@
 """Estimate the speed of a launch from the roofline of its device, with assumed efficiencies.
 
 The first token costs the work of reading the prompt, the next ones the time to read weights and cache from memory (or
-their work, where many sequences share it); tensor parallelism adds two all-reduces for each layer. Queueing is not
-included.
+their work, where many sequences share it). Each layer adds its kernels, which cost a few microseconds each however
+little they compute, and with tensor parallelism two all-reduces. Queueing is not included.
 """
 
 from __future__ import annotations
@@ -10,19 +10,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .architecture import Architecture
+from .assumptions import COMPUTE_EFFICIENCY, HOST_S, KERNELS, MEMORY_EFFICIENCY
 from .devices import Device
 from .memory import MAX_DRAFT_DEPTH, MemoryBudget
 from .request import Request
 from .tensors import bytes_per_number, compute_expert_share, count_active_parameters, list_tensors
 
-COMPUTE_EFFICIENCY, MEMORY_EFFICIENCY, STEP_S = 0.5, 0.75, 0.5e-3
 NEAR_BEST_SHARE = 0.02
 ASSUMPTIONS = (
     (
         f"matrix work reaches {COMPUTE_EFFICIENCY:.0%} of the device's peak, "
         f"memory {MEMORY_EFFICIENCY:.0%} of its bandwidth"
     ),
-    f"each step costs {STEP_S * 1e3:.1f} ms beside the device's work",
+    f"each step costs {HOST_S * 1e3:.1f} ms of the host beside the device's work",
+    "kernels of a layer are counted from vLLM's models, not traced",
     "routes to experts are even and independent",
     "nobody waits in a queue, and no prefix is cached",
 )
@@ -35,12 +36,15 @@ class Step:
     compute_s: float
     memory_s: float
     link_s: float
+    launch_s: float
     host_s: float
+    kernels: int = 0
+    all_reduces: int = 0
 
     @property
     def total_s(self) -> float:
         """Return the whole time."""
-        return max(self.compute_s, self.memory_s) + self.link_s + self.host_s
+        return max(self.compute_s, self.memory_s) + self.link_s + self.launch_s + self.host_s
 
     @property
     def bound(self) -> str:
@@ -73,11 +77,15 @@ def estimate_first_token(request: Request, device: Device, budget: MemoryBudget)
         count_active_parameters(model) * prompt - model.vocab * model.hidden * (prompt - 1)
     ) + count_attention_operations(model, prompt)
     read = steps * count_read_bytes(model, budget, prompt / steps)
+    kernels = steps * count_kernels(model, budget.precision)
     return Step(
         work / (budget.gpus * _get_peak_rate(device, budget) * COMPUTE_EFFICIENCY),
         read / (device.bandwidth * MEMORY_EFFICIENCY),
-        _estimate_all_reduce(model, device, budget.gpus, prompt, steps),
-        steps * STEP_S,
+        _estimate_all_reduces(model, device, budget.gpus, prompt, steps),
+        kernels * device.launch_s,
+        steps * HOST_S,
+        kernels,
+        steps * count_all_reduces(model, budget.gpus),
     )
 
 
@@ -88,14 +96,18 @@ def estimate_output_step(
     tokens = sequences * tokens_each
     attended = (model.layers - model.windowed) * length + model.windowed * min(length, model.window or length)
     cached = sequences * attended * model.count_cached_per_gpu(budget.gpus) * budget.kv_bytes
+    kernels = count_kernels(model, budget.precision)
     return Step(
         2.0
         * count_active_parameters(model)
         * tokens
         / (budget.gpus * _get_peak_rate(device, budget) * COMPUTE_EFFICIENCY),
         (count_read_bytes(model, budget, tokens) + cached) / (device.bandwidth * MEMORY_EFFICIENCY),
-        _estimate_all_reduce(model, device, budget.gpus, tokens, 1),
-        STEP_S,
+        _estimate_all_reduces(model, device, budget.gpus, tokens, 1),
+        kernels * device.launch_s,
+        HOST_S,
+        kernels,
+        count_all_reduces(model, budget.gpus),
     )
 
 
@@ -131,6 +143,24 @@ def count_read_bytes(model: Architecture, budget: MemoryBudget, tokens: float) -
     return total
 
 
+def count_kernels(model: Architecture, precision: str) -> int:
+    """Return the kernels of one step: those of each layer, and those before and after the layers."""
+    fp8 = KERNELS.fp8_inputs if "fp8" in (model.stored, precision) else 0
+    attention = (KERNELS.latent_attention if model.latent else KERNELS.attention) + fp8
+    attention += KERNELS.query_key_norms if model.qk_norm else 0
+    kernels = KERNELS.step + model.layers * (attention + model.norms * KERNELS.norm)
+    kernels += model.dense_layers * (KERNELS.mlp + fp8)
+    if model.experts:
+        shared = KERNELS.shared_experts + fp8 if model.experts.shared_width else 0
+        kernels += (model.layers - model.dense_layers) * (KERNELS.experts + fp8 + shared)
+    return kernels
+
+
+def count_all_reduces(model: Architecture, gpus: int) -> int:
+    """Return the all-reduces of one step: after attention and after the MLP of each layer; none on one GPU."""
+    return 2 * model.layers if gpus > 1 else 0
+
+
 def count_attention_operations(model: Architecture, tokens: int) -> float:
     """Return the operations of causal attention over a prompt, where each token attends to earlier ones."""
     width = 2 * model.head_dim
@@ -147,9 +177,7 @@ def _get_peak_rate(device: Device, budget: MemoryBudget) -> float:
     return fast * 1e12
 
 
-def _estimate_all_reduce(model: Architecture, device: Device, gpus: int, tokens: int, steps: int) -> float:
-    """Return the time of all-reduces: two a layer, each sending 2 (n - 1) / n of the hidden state over a GPU's link."""
-    if gpus == 1:
-        return 0.0
+def _estimate_all_reduces(model: Architecture, device: Device, gpus: int, tokens: int, steps: int) -> float:
+    """Return the time of all-reduces, each sending 2 (n - 1) / n of the hidden state over a GPU's link."""
     traffic = 2 * (gpus - 1) / gpus * tokens * model.hidden * 2
-    return 2 * model.layers * (steps * device.link_latency_s + traffic / device.link_bandwidth)
+    return count_all_reduces(model, gpus) * (steps * device.link_latency_s + traffic / device.link_bandwidth)

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 
-from .architecture import VOCAB_STEP, Architecture, Experts, Latent
+from .architecture import INT4_METHODS, VOCAB_STEP, Architecture, Experts, Latent
 
 BYTES = {"bfloat16": Fraction(2), "float16": Fraction(2), "fp8": Fraction(1), "mxfp4": Fraction(17, 32)}
 """Bytes of a number: mxfp4 has 4 bits each and one byte of scale for every 32."""
+INT4_BYTES, SCALE_BYTES, ZERO_BYTES = Fraction(1, 2), Fraction(2), Fraction(1, 2)
+"""Bytes of an INT4 number, and of the 16-bit scale and the 4-bit zero of its group (AWQ and GPTQ store both)."""
 
 
 class Share(StrEnum):
@@ -32,7 +34,7 @@ class Tensor:
     copies: int
     share: Share = Share.divided
     linear: bool = True
-    """Whether FP8 applies: embeddings, the output head, norms, routers and biases stay in 16 bits."""
+    """Whether FP8 or INT4 applies: embeddings, the output head, norms, routers and biases stay in 16 bits."""
     expert: bool = False
     extra: bool = False
     """Whether vLLM adds it to the model's own tensors."""
@@ -150,11 +152,14 @@ def bytes_per_number(tensor: Tensor, model: Architecture, precision: str) -> Fra
     """Return the bytes of one number of a tensor, in the precision of the launch."""
     if tensor.expert and model.stored == "mxfp4":
         return BYTES["mxfp4"]
+    if model.stored in INT4_METHODS:
+        group = model.group if model.group > 0 else model.hidden  # most columns are as long as the hidden size
+        return INT4_BYTES + (SCALE_BYTES + ZERO_BYTES) / group if tensor.linear else BYTES["bfloat16"]
     return BYTES["fp8"] if tensor.linear and precision == "fp8" else BYTES["bfloat16"]
 
 
 def count_bytes_per_gpu(model: Architecture, precision: str, gpus: int) -> int:
-    """Return the bytes of weights on each GPU; `precision` is bfloat16, float16 or fp8, for what FP8 applies to."""
+    """Return the bytes of weights on each GPU; INT4 and MXFP4 follow from the model, FP8 from `precision`."""
     total = Fraction(0)
     for tensor in list_tensors(model):
         numbers = tensor.count_rows(gpus, model.kv_heads) * tensor.columns * tensor.copies

@@ -110,6 +110,7 @@ def diagnose_machine(workspace: Path, campaign: Path | None = None) -> list[Diag
         *_check_hardware(),
         *_check_places(workspace),
         *_check_ledger(workspace),
+        *_check_vllm(workspace),
         *_check_models(campaign),
     ]
 
@@ -177,6 +178,19 @@ def _check_ledger(workspace: Path) -> list[Diagnosis]:
         return [Diagnosis("workspace", "ledger", "ok", f"{home.address}: {home.server_version()}")]
     except LedgerError as error:
         return [Diagnosis("workspace", "ledger", "missing", error.message, error.hint)]
+
+
+def _check_vllm(workspace: Path) -> list[Diagnosis]:
+    """Report the environment of vLLM in the workspace, if there is one, complete or not."""
+    from ...serving.environment import ENVIRONMENT_FOLDER, find_environment
+
+    folder = workspace / ENVIRONMENT_FOLDER
+    if not folder.is_dir():
+        return []
+    if found := find_environment(folder):
+        text = f"{found.version} ({found.build}) in {folder}, for alphaloom models serve"
+        return [Diagnosis("workspace", "vllm", "ok", text)]
+    return [Diagnosis("workspace", "vllm", "limited", f"incomplete in {folder}", "alphaloom models serve --install")]
 
 
 def _format_gigabytes(amount: float | None) -> str:

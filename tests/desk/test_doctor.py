@@ -42,6 +42,20 @@ def test_a_model_that_is_named_and_does_not_answer_is_to_be_mended_not_named(cap
     assert "name one under models" not in text
 
 
+def test_the_environment_of_vllm_is_found(capsys: Capture, tmp_path: Path) -> None:
+    def look() -> list[tuple[str, str]]:
+        assert run_command(["doctor", "--json", "--workspace", str(tmp_path)]) == 0
+        findings = json.loads(capsys.readouterr().out)["findings"]
+        return [(one["status"], one["found"]) for one in findings if one["name"] == "vllm"]
+
+    assert look() == []
+    (tmp_path / "vllm" / "bin").mkdir(parents=True)
+    assert look() == [("limited", f"incomplete in {tmp_path / 'vllm'}")]
+    (tmp_path / "vllm" / "bin" / "python").touch()
+    (tmp_path / "vllm" / "alphaloom-vllm.json").write_text('{"build": "cpu", "version": "0.32.0"}')
+    assert look() == [("ok", f"0.32.0 (cpu) in {tmp_path / 'vllm'}, for alphaloom models serve")]
+
+
 def test_doctor_prints_one_object(capsys: Capture, tmp_path: Path) -> None:
     assert run_command(["doctor", "--json", "--workspace", str(tmp_path)]) == 0
     printed = json.loads(capsys.readouterr().out)

@@ -126,7 +126,10 @@ def test_no_vllm_and_no_plan_are_said(capsys: Capture, elsewhere: Path, monkeypa
     assert "cannot be read" in said(capsys, "serve", "none.yaml", code=2)
     said(capsys, *EIGHT, "--out", "plan.yaml")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert "vLLM is not installed beside this program" in said(capsys, "serve", "plan.yaml", code=3)
+    text = said(capsys, "serve", "plan.yaml", code=3)
+    assert "vLLM is neither in .alphaloom/vllm nor beside this program" in text
+    assert "Add --install" in text
+    assert "give a plan, or --install" in said(capsys, "serve", code=2)
 
 
 def test_a_server_runs_until_it_is_asked_to_end(capsys: Capture, elsewhere: Path) -> None:

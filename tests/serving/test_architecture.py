@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from alphaloom.serving import find_model
-from alphaloom.serving.architecture import parse_architecture, read_architecture
+from alphaloom.serving.architecture import assume_int4, parse_architecture, read_architecture
 from alphaloom.serving.errors import ServingError
+from alphaloom.serving.tensors import count_bytes_per_gpu
 
 PLAIN: dict[str, Any] = {
     "model_type": "llama",
@@ -49,8 +51,43 @@ def test_an_unknown_family_is_not_guessed_at() -> None:
 
 
 def test_weights_quantised_in_an_unknown_way_are_not_counted() -> None:
-    with pytest.raises(ServingError, match="awq"):
-        parse_architecture(PLAIN | {"quantization_config": {"quant_method": "awq"}}, "tiny", "")
+    with pytest.raises(ServingError, match="bitsandbytes"):
+        parse_architecture(PLAIN | {"quantization_config": {"quant_method": "bitsandbytes"}}, "tiny", "")
+
+
+@pytest.mark.parametrize("method", ["awq", "gptq"])
+def test_int4_is_read_with_its_group_size(method: str) -> None:
+    quantised = {"quantization_config": {"quant_method": method, "bits": 4, "group_size": 64}}
+    model = parse_architecture(PLAIN | quantised, "tiny", "/weights/tiny")
+    assert (model.stored, model.group, model.assumed_int4) == (method, 64, False)
+
+
+def test_int4_is_read_by_autoawqs_keys_and_a_whole_column_is_one_group() -> None:
+    quantised = {"quantization_config": {"quant_method": "awq", "w_bit": 4, "q_group_size": 32}}
+    assert parse_architecture(PLAIN | quantised, "tiny", "").group == 32
+    whole = parse_architecture(PLAIN | {"quantization_config": {"quant_method": "gptq", "group_size": -1}}, "tiny", "")
+    assert whole.can_split(2)
+    assert count_bytes_per_gpu(whole, "gptq", 1) < count_bytes_per_gpu(replace(whole, group=128), "gptq", 1)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"bits": 8}, "8 bits in groups of 128"),
+        ({"group_size": 0}, "groups of 0"),
+        ({"group_size": 96}, "no multiples"),
+    ],
+)
+def test_int4_of_another_kind_is_refused(wrong: dict[str, Any], said: str) -> None:
+    with pytest.raises(ServingError, match=said):
+        parse_architecture(PLAIN | {"quantization_config": {"quant_method": "gptq"} | wrong}, "tiny", "")
+
+
+def test_int4_is_assumed_only_of_weights_in_16_bits() -> None:
+    assumed = assume_int4(find_model("Llama-3.1-8B"), "awq")
+    assert (assumed.stored, assumed.group, assumed.assumed_int4) == ("awq", 128, True)
+    with pytest.raises(ServingError, match="come in FP8 already"):
+        assume_int4(find_model("DeepSeek-V3"), "awq")
 
 
 def test_a_window_counts_only_where_it_is_meant() -> None:

@@ -68,6 +68,13 @@ def test_ray_gets_the_engine_s_own_names(plan: ServingPlan) -> None:
     assert not [name for name in model["engine_kwargs"] if "-" in name]
 
 
+def test_ray_gets_no_accelerator_that_it_has_no_name_for() -> None:
+    plan = make_plan(Request(find_model("Llama-3.1-8B")), DEVICES["l40"])
+    (application,) = yaml.safe_load(render_file(plan, "ray"))["applications"]
+    (model,) = application["args"]["llm_configs"]
+    assert not {"accelerator_type", "placement_group_config"} & model.keys()
+
+
 def test_kubernetes_probes_health_and_takes_secrets_by_reference(plan: ServingPlan) -> None:
     deployment, service = yaml.safe_load_all(render_file(plan, "kubernetes"))
     pod = deployment["spec"]["template"]["spec"]

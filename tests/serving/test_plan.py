@@ -24,9 +24,11 @@ from alphaloom.serving import (
     make_plan,
     read_plan,
 )
+from alphaloom.serving.architecture import assume_int4
 from alphaloom.serving.choice import list_gpu_counts, list_precisions
 from alphaloom.serving.errors import DeviceLacks, DoesNotFit, ServingError
 from alphaloom.serving.memory import compute_memory_budget
+from alphaloom.serving.request import summarise_lengths
 
 OF_VLLM = {  # options of vLLM 0.32's `EngineArgs.add_cli_args`
     "model", "served-model-name", "dtype", "quantization", "kv-cache-dtype", "tensor-parallel-size", "max-model-len",
@@ -87,8 +89,9 @@ def test_what_does_not_fit_is_refused_and_nothing_else(request: Request, where: 
     else:
         told = {line.what: line.value for line in plan.arithmetic}
         taken = sum(told[part] for part in ("weights", "fixed overhead", "activations", "scores"))
-        need = told["cache of a sequence"] / 1024 * max(request.concurrency or 1, plan.flags["max-num-seqs"])
-        assert taken + need <= told["usable"] + 0.05
+        whole = told["cache of a sequence"] / 1024 * (request.concurrency or 1)
+        planned = told["cache of a planned sequence"] / 1024 * plan.flags["max-num-seqs"]
+        assert taken + max(whole, planned) <= told["usable"] + 0.05
 
 
 @given(st.sampled_from(SMALL), gpus_known, st.integers(16, 8000), st.integers(1, 8000), st.sampled_from([1, 2, 4, 8]))
@@ -134,7 +137,7 @@ def test_a_refusal_says_how_much_is_lacking_and_what_would_fit() -> None:
     message = str(caught.value)
     # 131.42 of weights, 2 + 2.21 of overhead, 2.5 of cache; of 139.7 nine tenths can be used
     assert "12.40 GiB are lacking" in message
-    assert "What would fit: --dtype fp8; --gpus 2." in message
+    assert "What would fit: --dtype fp8; --gpus 2; --dtype awq (another checkpoint, in INT4)." in message
     assert caught.value.exit_code == 3
 
 
@@ -152,6 +155,7 @@ def test_flags_are_those_of_vllm() -> None:
     draft = find_model("Llama-3.2-1B")
     seen = set(flags("Llama-3.1-8B", "h100", dtype="fp8", kv_dtype="fp8", speculate="draft", draft=draft))
     assert seen == OF_VLLM
+    assert flags("Llama-3.1-8B", "l40")["tensor-parallel-size"] == 1
     assert flags("Llama-3.1-8B", "h100")["structured-outputs-config"] == {"backend": "xgrammar"}
 
 
@@ -282,12 +286,61 @@ def test_fp8_is_named_where_only_that_fits_and_16_bits_where_they_decide() -> No
 def test_a_launch_of_few_sequences_says_what_more_gpus_would_hold() -> None:
     large = Request(find_model("Llama-3.1-70B"))
     plan = make_plan(large, DEVICES["h100"])
-    assert plan.flags["max-num-seqs"] == 1
+    assert plan.flags["max-num-seqs"] == 7  # of 1,280 tokens each
     match = re.search(r"it holds 1 sequence of 8,192 tokens at once, 4 GPUs would hold (\d+)$", plan.why)
     assert match
     wider = compute_memory_budget(large, DEVICES["h100"], 4, "bfloat16")
     assert wider.held == int(match.group(1)) >= 4
     assert "holds" not in make_plan(replace(large, concurrency=1), DEVICES["h100"]).why
+
+
+def test_sequences_at_once_follow_the_lengths_that_are_asked() -> None:
+    large = Request(find_model("Llama-3.1-70B"), prompt_tokens=500, reply_tokens=100)
+    plan = make_plan(large, DEVICES["h100"])
+    told = {line.what: line for line in plan.arithmetic}
+    assert told["taken"].value == int(told["cache"].value * 1024 / told["cache of a planned sequence"].value)
+    assert "600 tokens: prompt 500 and reply 100, as given" in told["cache of a planned sequence"].how
+    longer = make_plan(replace(large, prompt_tokens=4000), DEVICES["h100"])
+    assert longer.flags["max-num-seqs"] < plan.flags["max-num-seqs"]
+    assert longer.flags["max-model-len"] == plan.flags["max-model-len"] == 8192
+
+
+def test_recorded_lengths_plan_for_nearly_all_calls_and_hold_the_longest() -> None:
+    recorded = summarise_lengths("run 1", [(1000 + n, 100) for n in range(99)] + [(9000, 1000), (0, 5), (7, 0)])
+    assert (recorded.calls, recorded.prompt, recorded.reply) == (100, 1050, 100)
+    assert (recorded.planned, recorded.longest) == (1194, 10_000)
+    request = Request(EIGHT, prompt_tokens=recorded.prompt, reply_tokens=recorded.reply, recorded=recorded)
+    plan = make_plan(request, DEVICES["h100"])
+    assert plan.flags["max-model-len"] == 10_000
+    told = {line.what: line.how for line in plan.arithmetic}
+    expected = "1,194 tokens: 95% of the 100 calls of run 1 are no longer"
+    assert told["cache of a planned sequence"] == expected
+    with pytest.raises(ServingError, match="no model call with tokens"):
+        summarise_lengths("run 2", [(0, 0)])
+
+
+def test_int4_needs_no_flag_where_the_checkpoint_says_it_and_one_where_it_is_assumed() -> None:
+    assumed = assume_int4(EIGHT, "awq")
+    plan = make_plan(Request(assumed), DEVICES["l40s"])
+    assert plan.flags["quantization"] == "awq"
+    assert "holds 16 bits: name a checkpoint in AWQ with --source" in plan.model.note
+    told = {line.what: line for line in plan.arithmetic}
+    assert told["weights"].value == pytest.approx(5.33, abs=0.01)
+    real = make_plan(Request(replace(assumed, assumed_int4=False)), DEVICES["l40s"])
+    assert "quantization" not in real.flags
+    assert "reads the quantisation from the checkpoint" in real.model.note
+    with pytest.raises(ServingError, match="smaller than FP8"):
+        make_plan(Request(assumed, dtype="fp8"), DEVICES["l40s"])
+
+
+@pytest.mark.parametrize(("gpu", "possible"), [("h100", True), ("h200", True), ("a100", False), ("l40", False)])
+def test_confidential_computing_is_told_with_its_source(gpu: str, possible: bool) -> None:
+    said = make_plan(Request(EIGHT), DEVICES[gpu]).device.confidential
+    assert ("arXiv 2409.03992" in said) == possible
+    assert ("has no mode for it" in said) != possible
+    if possible:
+        several = make_plan(Request(find_model("Llama-3.1-70B")), DEVICES[gpu]).device
+        assert "cost on several GPUs is not measured" in several.confidential
 
 
 def test_a_file_of_models_is_told_from_a_plan(tmp_path: Path) -> None:

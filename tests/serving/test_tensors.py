@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from alphaloom.serving import DEVICES, Architecture, Request, find_model, list_models, make_plan
+from alphaloom.serving.architecture import assume_int4
 from alphaloom.serving.devices import GIB
 from alphaloom.serving.memory import CacheRules, count_sequence_bytes, count_token_bytes
 from alphaloom.serving.tensors import count_active_parameters, count_bytes_per_gpu, count_parameters, list_tensors
@@ -116,6 +117,31 @@ def test_fp8_halves_matrices_and_not_embeddings() -> None:
     embeddings, norms = 2 * 128_256 * 4096, 65 * 4096
     matrices = 8_030_261_248 - embeddings - norms
     assert count_bytes_per_gpu(model, "fp8", 1) == matrices + 2 * (embeddings + norms)
+
+
+@pytest.mark.parametrize(
+    ("name", "gigabytes"), [("Llama-3.1-8B", 5.73), ("Llama-3.1-70B", 39.77), ("Qwen2.5-7B", 5.57)]
+)
+def test_int4_is_as_small_as_published_checkpoints(name: str, gigabytes: float) -> None:
+    """Sizes of the safetensors of hugging-quants' AWQ of Llama 3.1 and of Qwen2.5-7B-Instruct-AWQ, group size 128."""
+    model = assume_int4(find_model(name), "awq")
+    assert count_bytes_per_gpu(model, "awq", 1) / 1e9 == pytest.approx(gigabytes, rel=0.002)
+
+
+def test_int4_counts_a_scale_and_a_zero_for_each_group() -> None:
+    model = assume_int4(find_model("Llama-3.1-8B"), "gptq")
+    wide = 2 * 128_256 * 4096 + 65 * 4096
+    matrices = 8_030_261_248 - wide
+    assert count_bytes_per_gpu(model, "gptq", 1) == matrices // 2 + matrices // 128 * 5 // 2 + 2 * wide
+    assert count_bytes_per_gpu(replace(model, group=32), "gptq", 1) > count_bytes_per_gpu(model, "gptq", 1)
+
+
+def test_tensor_parallelism_cuts_no_group_of_int4() -> None:
+    """29,568 is 231 groups of 128: Qwen had to pad its INT4 checkpoints of 72B before vLLM could split them."""
+    plain = find_model("Qwen2.5-72B")
+    assert plain.can_split(4)
+    assert not assume_int4(plain, "gptq").can_split(2)
+    assert replace(assume_int4(plain, "gptq"), intermediate=29_696).can_split(8)
 
 
 def test_two_gpus_split_all_but_the_norms() -> None:

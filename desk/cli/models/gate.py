@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ....serving import ServingPlan
     from ....serving.gateway import GatewaySettings
 
-__all__ = ["gate"]
+__all__ = ["gate", "parse_server_url"]
 
 DEFAULT_SERVER = "http://127.0.0.1:8000"
 """Default address of a server of `alphaloom models serve`."""
@@ -79,13 +79,13 @@ def _resolve_endpoint(endpoint: str, server: str) -> tuple[ServingPlan | None, s
     if re.match(r"https?://", endpoint):
         if server != DEFAULT_SERVER:
             raise typer.BadParameter("is for a plan; the address is named already", param_hint="--server")
-        return None, _parse_url(endpoint, "PLAN|URL")
+        return None, parse_server_url(endpoint, "PLAN|URL")
     if "://" in endpoint:
         raise typer.BadParameter(f"{endpoint!r} is no http:// or https:// address", param_hint="PLAN|URL")
-    return read_plan(Path(endpoint)), _parse_url(server, "--server")
+    return read_plan(Path(endpoint)), parse_server_url(server, "--server")
 
 
-def _parse_url(text: str, option: str) -> str:
+def parse_server_url(text: str, option: str) -> str:
     """Return an address without a password, a query or a path other than /v1."""
     match = re.fullmatch(r"(https?://[A-Za-z0-9.:\[\]_-]+?)(/v1)?/?", text.strip())
     if match is None:
