@@ -58,7 +58,7 @@ class ModelSettings(_ConfigModel):
     """
 
     model: str = Field(
-        min_length=1, description="provider/model, such as hosted_vllm/qwen, anthropic/... (names of LiteLLM) or offline/..."
+        min_length=1, description="provider/model, such as hosted_vllm/qwen or anthropic/... (as LiteLLM names them)"
     )
     tier: Tier = "local"
     place: ModelPlace = Field(

@@ -33,27 +33,31 @@ def find_loaded(node: ast.AST) -> str:
     return text if text.partition(".")[0] in LIBRARIES else ""
 
 
-def bind_names(tree: ast.AST) -> dict[str, str]:
-    """Return the names of a file that stand for a library, or a part of it, and the part."""
+def list_assignments(tree: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+    """Yield each target of an assignment with its value, those of tuples one by one."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
+            continue
+        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+            if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+                yield from zip(target.elts, node.value.elts, strict=False)
+            else:
+                yield target, node.value
+
+
+def bind_names(tree: ast.AST) -> set[str]:
+    """Return the names of a file that stand for a library or a part of it."""
     bound: dict[str, str] = {name: name for name in LIBRARIES}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             bound |= {each.asname or each.name.partition(".")[0]: each.name for each in node.names}
         elif isinstance(node, ast.ImportFrom) and not node.level:
             bound |= {each.asname or each.name: f"{node.module}.{each.name}" for each in node.names}
-        elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            names, values = (
-                [each for part in parts for each in (part.elts if isinstance(part, ast.Tuple) else [part])]
-                for parts in (targets, [node.value])
-            )
-            for target, value in zip(names, values, strict=False):
-                loaded = find_loaded(value) or bound.get(read_name(value).partition(".")[0], "") * bool(
-                    read_name(value)
-                )
-                if isinstance(target, ast.Name) and loaded:
-                    bound[target.id] = loaded
-    return {name: part for name, part in bound.items() if part.partition(".")[0] in LIBRARIES}
+    for target, value in list_assignments(tree):
+        part = find_loaded(value) or bound.get(read_name(value).partition(".")[0], "")
+        if isinstance(target, ast.Name) and part:
+            bound[target.id] = part
+    return {name for name, part in bound.items() if part.partition(".")[0] in LIBRARIES}
 
 
 def find_changes(text: str) -> Iterator[str]:

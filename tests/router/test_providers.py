@@ -18,7 +18,7 @@ from alphaloom.router import ModelSettings, NoModel, Router, Task
 from alphaloom.router.calls import providers
 from alphaloom.router.calls.completions import REFUSED, Completion, Unreadable
 from alphaloom.router.calls.prices import Charges, read_usage
-from alphaloom.router.calls.providers import ProviderClients, mark_stable_prefix, require_connection
+from alphaloom.router.calls.providers import ProviderClients, fit_parameters, mark_stable_prefix, require_connection
 from alphaloom.router.calls.replies import HedgedAttempt, ModelAnswer
 from alphaloom.router.endpoints.failures import NotSent, ServerRefused
 
@@ -246,6 +246,12 @@ def test_what_is_read_from_the_cache_and_written_into_it_is_charged_as_such(monk
     answer = ModelAnswer("", "stop", usage.tokens_in, usage.tokens_out, "m", usage.cached, usage.written)
     price = 100 * 3e-6 + 200 * 3e-7 + 50 * 3.75e-6 + 70 * 15e-6
     assert charges.charge(answer).cost_usd == pytest.approx(price)
+
+
+def test_a_model_of_openai_at_another_address_gets_the_parameters_that_it_takes() -> None:
+    parameters = {"max_tokens": 9, "seed": 3, "temperature": 0.5}
+    assert fit_parameters("tiny", parameters) == parameters
+    assert fit_parameters("gpt-5", parameters) == {"max_completion_tokens": 9, "seed": 3}
 
 
 def test_a_refusal_is_known_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
