@@ -46,7 +46,7 @@ def list_assignments(tree: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
 
 
 def bind_names(tree: ast.AST) -> set[str]:
-    """Return the names of a file that stand for a library or a part of it."""
+    """Return the names of a file, such as `self.litellm`, that stand for a library or a part of it."""
     bound: dict[str, str] = {name: name for name in LIBRARIES}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -55,8 +55,8 @@ def bind_names(tree: ast.AST) -> set[str]:
             bound |= {each.asname or each.name: f"{node.module}.{each.name}" for each in node.names}
     for target, value in list_assignments(tree):
         part = find_loaded(value) or bound.get(read_name(value).partition(".")[0], "")
-        if isinstance(target, ast.Name) and part:
-            bound[target.id] = part
+        if part and read_name(target):
+            bound[read_name(target)] = part
     return {name for name, part in bound.items() if part.partition(".")[0] in LIBRARIES}
 
 
@@ -66,7 +66,7 @@ def find_changes(text: str) -> Iterator[str]:
     bound = bind_names(tree)
 
     def is_theirs(node: ast.AST) -> bool:
-        return read_name(node).partition(".")[0] in bound or bool(find_loaded(node))
+        return any(f"{read_name(node)}.".startswith(f"{name}.") for name in bound) or bool(find_loaded(node))
 
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute | ast.Subscript) and is_theirs(node.value):
@@ -115,6 +115,7 @@ def test_nothing_of_a_library_is_set_and_no_private_name_is_used() -> None:
         "load_litellm().drop_params = True",
         "litellm = load_litellm()\nlitellm.model_cost['x'] = {}",
         "litellm = load_litellm()\nlitellm.llms._private()",
+        "self._litellm = load_litellm()\nself._litellm.custom_provider_map = []",
         "from litellm import _logging",
         "from litellm._logging import verbose_logger",
         "import litellm._logging",
