@@ -16,7 +16,6 @@ from typing import Any, NoReturn
 from alphaloom.agents.offline import OfflineResearcher
 from alphaloom.campaign import Campaign, Settings, campaign
 from alphaloom.ledger import AlphaloomError, Ledger, read_settings
-from alphaloom.router import load_litellm
 from alphaloom.router.calls.recorded_calls import Calls
 
 LONGEST_SECONDS = 0.06
@@ -77,7 +76,6 @@ def main(workspace: Path, log: Path, overrides: list[str]) -> None:
 
 def nurse() -> None:
     """Fork a worker for each line on stdin, with everything loaded; print its process id, then its exit code."""
-    load_litellm()
     importlib.import_module("alphaloom.agents.checkpoints")
     for line in sys.stdin:
         workspace, log, *overrides = json.loads(line)
