@@ -30,7 +30,7 @@ from ..agents import (
     silence_interruption,
 )
 from ..agents.nodes import Documents, select_documents
-from ..agents.offline import OFFLINE_DESCRIPTION, make_researcher
+from ..agents.offline import OFFLINE_DESCRIPTION, OfflineResearcher
 from ..evaluation import (
     Budget,
     CampaignResult,
@@ -311,7 +311,7 @@ class Campaign:
         known_effects = self._score_published(evaluator, reporter)
         self._report_silent_models(reporter)
         router = Router(
-            self.settings.models, evaluator.ledger, providers={"offline": make_researcher}, clock=self.clock
+            self.settings.models, evaluator.ledger, providers={"offline": OfflineResearcher}, clock=self.clock
         )
         with evaluator.ledger.explained(evaluator.run), silence_interruption():
             state = asyncio.run(self._research(evaluator, own, router, reporter, known_effects))

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from ..lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .calls.backend import load_litellm as load_litellm
+    from .calls.completions import Completion as Completion, InProcessModel as InProcessModel
+    from .calls.providers import load_litellm as load_litellm
     from .calls.task import Message as Message, Reply as Reply, Task as Task
     from .config import (
         ModelBudget as ModelBudget,
@@ -36,7 +37,8 @@ else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
-            "calls.backend": "load_litellm",
+            "calls.completions": "Completion InProcessModel",
+            "calls.providers": "load_litellm",
             "calls.task": "Message Reply Task",
             "config": "ModelBudget ModelSettings RouterConfig Tier TierChoice",
             "errors": "AccessRefused AlphaloomError BudgetEnded Confidential ConfidentialWaits ModelFailed NoModel "

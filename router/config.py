@@ -51,14 +51,14 @@ class AttestationSettings(_ConfigModel):
 
 
 class ModelSettings(_ConfigModel):
-    """One model: its LiteLLM name, where it runs, what it costs.
+    """One model: its provider and name, where it runs, what it costs.
 
     Prices are US dollars per million tokens. Without a price a model on this machine costs nothing, and any other
     takes LiteLLM's list price, or is refused where that list does not know it: a cap on money must mean something.
     """
 
     model: str = Field(
-        min_length=1, description="LiteLLM name: provider/model, such as hosted_vllm/qwen or offline/..."
+        min_length=1, description="provider/model, such as hosted_vllm/qwen or anthropic/... (as LiteLLM names them)"
     )
     tier: Tier = "local"
     place: ModelPlace = Field(

@@ -7,7 +7,7 @@ RouterError                    the base of this room
 │   ├── ConfidentialWaits      the models that may see a confidential text are down, or their proof does not hold
 │   ├── RequestRefused         the server refuses this request, however often it is sent
 │   └── AccessRefused          the server refuses all requests: wrong key, wrong model name, or no credit left
-├── ReplyRefused               the replies do not fit the task's schema, after two repairs
+├── ReplyRefused               the replies do not fit the task's schema, after two repairs, or the models refused
 ├── BudgetEnded                the next call could exceed the cap on calls, tokens or money
 └── ContextError               the context cache cannot do what it was asked
     ├── StoreUnusable          its store does not answer, is damaged, or needs a package that is not installed
@@ -66,7 +66,7 @@ class AccessRefused(ModelFailed):
 
 
 class ReplyRefused(RouterError):
-    """The replies do not fit the schema, after two repairs; a later task may well succeed."""
+    """The replies do not fit the schema, after two repairs, or the models refused; a later task may well succeed."""
 
     code = "reply_refused"
     exit_code = 1

@@ -6,27 +6,35 @@ unchanged.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
+import os
 import re
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
 from urllib.parse import quote
 
 from .keys import ADDRESS_WITH_PASSWORD, KEY_PATTERN, NAMED_KEY
 
 KEY_MASK, POSITION_MASK = "***", "[position]"
-GUARDED_LOGGERS = (
-    "alphaloom.router",
+OWN_LOGGER = "alphaloom.router"
+LIBRARY_LOGGERS = (
     "LiteLLM",
     "LiteLLM Router",
     "LiteLLM Proxy",
     "openai",
     "httpx",
     "httpcore",
+    "httpx2",
+    "httpcore2",
     "aiohttp",
 )
+GUARDED_LOGGERS = (OWN_LOGGER, *LIBRARY_LOGGERS)
 """Loggers of this room and of its HTTP libraries, which could repeat a text; their child loggers are guarded too."""
+SILENCED_LOGGERS = ("LiteLLM", "LiteLLM Router")
+"""Loggers of which no record of our calls is written unless LITELLM_LOG is set: failures arrive as errors."""
 MIN_BARE_KEY_CHARS = 4
 """A shorter key, in characters, is masked only as a whole word: elsewhere it would cut words apart."""
 
@@ -105,6 +113,10 @@ class Redactor:
         """Return the text without keys and positions."""
         return mask_positions(self.without_keys(text))
 
+    def holds_known_key(self, text: str) -> bool:
+        """Return whether the text has a key that was learnt."""
+        return self._known is not None and bool(self._known.search(text))
+
     def without_keys(self, text: str) -> str:
         """Return the text without keys."""
         if self._known is not None:
@@ -160,23 +172,66 @@ def redact_text(text: str) -> str:
     return _SHARED_REDACTOR(text)
 
 
+_OWN_CALL: ContextVar[bool] = ContextVar("alphaloom_own_call", default=False)
+
+
+@contextlib.contextmanager
+def hold_own_call() -> Iterator[None]:
+    """Mark what is done meanwhile as a call of ours: what libraries log of it is masked."""
+    token = _OWN_CALL.set(True)
+    try:
+        yield
+    finally:
+        _OWN_CALL.reset(token)
+
+
 class _Filter(logging.Filter):
-    """Masks keys and positions in every record, its error included; drops no record."""
+    """Masks keys and positions in the records of this room, and in those of a library about calls of this room.
+
+    A library belongs to the whole process: a record about somebody else's call stays as it is, unless it has a key of
+    ours.
+    """
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Rewrite the record."""
-        try:
-            message = record.getMessage()
-        except (TypeError, ValueError, KeyError):
-            message = f"{record.msg} (its arguments do not fit)"
-        record.msg, record.args = _SHARED_REDACTOR(message), None
-        if record.exc_info and record.exc_info[0] is not None:
-            record.exc_text = "".join(traceback.format_exception(*record.exc_info)).rstrip("\n")
+        """Rewrite the record; return whether it is written."""
+        if not record.name.startswith(OWN_LOGGER):
+            if not _OWN_CALL.get() and not _holds_known_key(record):
+                return True
+            if _OWN_CALL.get() and record.name in SILENCED_LOGGERS and "LITELLM_LOG" not in os.environ:
+                return False
+        record.msg, record.args = _SHARED_REDACTOR(_read_message(record)), None
+        record.exc_text = _read_traceback(record) or record.exc_text
         record.exc_info = None
-        for name, value in record.__dict__.items():
-            if name not in _RECORD_ATTRIBUTES and not isinstance(value, int | float | bool | None):
-                record.__dict__[name] = _SHARED_REDACTOR(value if isinstance(value, str) else repr(value))
+        for name, value in _list_extras(record):
+            record.__dict__[name] = _SHARED_REDACTOR(value)
         return True
+
+
+def _read_message(record: logging.LogRecord) -> str:
+    try:
+        return record.getMessage()
+    except (TypeError, ValueError, KeyError):
+        return f"{record.msg} (its arguments do not fit)"
+
+
+def _read_traceback(record: logging.LogRecord) -> str:
+    if not record.exc_info or record.exc_info[0] is None:
+        return ""
+    return "".join(traceback.format_exception(*record.exc_info)).rstrip("\n")
+
+
+def _list_extras(record: logging.LogRecord) -> list[tuple[str, str]]:
+    """Return the attributes of a record that may contain a part of a message, as texts."""
+    return [
+        (name, value if isinstance(value, str) else repr(value))
+        for name, value in record.__dict__.items()
+        if name not in _RECORD_ATTRIBUTES and not isinstance(value, int | float | bool | None)
+    ]
+
+
+def _holds_known_key(record: logging.LogRecord) -> bool:
+    texts = [_read_message(record), _read_traceback(record), *(value for _, value in _list_extras(record))]
+    return any(map(_SHARED_REDACTOR.holds_known_key, texts))
 
 
 _RECORD_ATTRIBUTES = {
@@ -188,10 +243,10 @@ _FILTER = _Filter()
 
 
 def guard_loggers(keys: Iterable[str] = (), find: Callable[[str], logging.Logger] = logging.getLogger) -> None:
-    """Mask keys and positions in the loggers of this room and of its HTTP libraries.
+    """Mask keys and positions in what the loggers of this room and of its HTTP libraries write of its calls.
 
-    A filter sees only the records of its own logger, so every existing logger gets one. Each backend calls this again,
-    after its libraries are loaded and with its own keys.
+    A filter sees only the records of its own logger, so every existing logger gets one. This is called again with the
+    keys of each backend, and after a library was loaded.
     """
     _SHARED_REDACTOR.learn(keys)
     prefixes = tuple(f"{name}." for name in GUARDED_LOGGERS)

@@ -16,7 +16,7 @@ from ..ledger import Ledger, ModelCall, canonical_json
 from .attestation import Attestations, AttestationVerifier
 from .calls.backend import Providers
 from .calls.recorded_calls import Calls, Turn
-from .calls.replies import Misfit, ModelAnswer, build_repair_request, quote_reply, read_reply
+from .calls.replies import Misfit, ModelAnswer, Refusal, build_repair_request, quote_reply, read_reply
 from .calls.task import Message, Reply, Task
 from .config import RouterConfig
 from .endpoints.health import Health, probe_model
@@ -40,6 +40,10 @@ class _TaskCalls:
 
     calls: list[ModelCall] = field(default_factory=list)
     sent: int = 0
+    refusals: dict[str, str] = field(default_factory=dict)
+    """By model: the words in which it refused."""
+    misfit: str = ""
+    """Why the last reply of the other models does not fit."""
 
     def add(self, call: ModelCall, *, cached: bool) -> None:
         """Append a call; one from the ledger (`cached`) does not count as sent."""
@@ -136,23 +140,23 @@ class Router:
             If no model replied, after retries and fallback. `RequestRefused` and `AccessRefused`: asking again is of no
             use.
         ReplyRefused
-            If no reply fits, after two repairs by each model that may be asked.
+            If no reply fits, after two repairs by each model that may be asked; a model that refuses is asked once.
         """
         decided, goes_up = self._escalation.begin(task, await self._route_task(task))
         calls = _TaskCalls()
         outcome = await self._try_route(task, decided, goes_up, calls)
+        failed = ""
         while isinstance(outcome, Misfit) and (next_decision := self._decider.move_past(*decided, calls.models)):
             decided = next_decision
             try:
                 outcome = await self._try_route(task, decided, False, calls)
             except (ModelFailed, BudgetEnded) as error:  # report the misfit, which a later task may not have
-                outcome = Misfit(f"{outcome}\n{error.message}")
+                failed = f"\n{error.message}"
                 break
         if not isinstance(outcome, Misfit):
             return self._build_reply(outcome, calls)
         raise ReplyRefused(
-            f"{' and '.join(calls.models)} gave no reply that fits {task.schema.__name__}, after {MAX_REPAIRS} "
-            f"repairs:\n{redact_text(str(outcome))}",
+            redact_text(_describe_misfits(task, calls) + failed),
             field=f"{task.role}/{task.intent}",
             hint="The replies lie in the workspace (or in the table objects of its database): "
             f"{_list_reply_files(calls.calls)}",
@@ -176,8 +180,12 @@ class Router:
             calls.add(call, cached=cached)
             try:
                 value = read_reply(answer, task.schema)
+            except Refusal as error:
+                self._escalation.note(task, turn.decision, call, valid=False)
+                calls.refusals[call.model], misfit = str(error), error
+                break
             except Misfit as error:
-                misfit = error
+                calls.misfit, misfit = str(error), error
             else:
                 why = await self._find_doubt(turn, value, calls) if goes_up and tries < MAX_REPAIRS else ""
                 raised = self._decider.move_up(*place.decided, why) if why else None
@@ -289,6 +297,18 @@ def _spell_compared(value: BaseModel, members: tuple[str, ...]) -> str:
     """Return the compared members of a reply as canonical JSON."""
     record = value.model_dump(mode="json")
     return canonical_json({name: record.get(name) for name in members})
+
+
+def _describe_misfits(task: Task, calls: _TaskCalls) -> str:
+    """Return why no reply is of use: the words of models that refused, and why the last reply of the others misfits."""
+    tried = [model for model in calls.models if model not in calls.refusals]
+    lines = [f"{model} gave no reply: {words}" for model, words in calls.refusals.items()]
+    if tried:
+        models = " and ".join(tried)
+        lines.append(
+            f"{models} gave no reply that fits {task.schema.__name__}, after {MAX_REPAIRS} repairs:\n{calls.misfit}"
+        )
+    return "\n".join(lines)
 
 
 def _list_reply_files(calls: Sequence[ModelCall]) -> str:

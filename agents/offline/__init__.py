@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from .likeness import fits_mechanism as fits_mechanism
     from .researcher import (
         OFFLINE_DESCRIPTION as OFFLINE_DESCRIPTION,
+        OfflineResearcher as OfflineResearcher,
         answer_offline as answer_offline,
-        make_researcher as make_researcher,
     )
     from .steering import describe_unmatched as describe_unmatched
 else:
@@ -19,7 +19,7 @@ else:
         __name__,
         {
             "likeness": "fits_mechanism",
-            "researcher": "OFFLINE_DESCRIPTION answer_offline make_researcher",
+            "researcher": "OFFLINE_DESCRIPTION OfflineResearcher answer_offline",
             "steering": "describe_unmatched",
         },
     )

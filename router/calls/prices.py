@@ -18,12 +18,17 @@ from typing import Any
 from ...ledger import canonical_json
 from ..config import ModelSettings
 from ..errors import NoModel
-from .connections import parse_count
+from .completions import parse_count
 from .replies import HedgedAttempt, ModelAnswer, build_response_format
 from .task import Task
 
 MAX_TOKEN_BYTES = 16
 """Maximum bytes per token, on average over a text without its white space."""
+CACHE_COUNT_NAMES = (
+    ("cached_tokens", "cache_read_input_tokens", "prompt_cache_hit_tokens"),
+    ("cache_creation_tokens", "cache_creation_input_tokens"),
+)
+"""Names of the tokens of a prompt that were read from the cache, and of those written, as providers use them."""
 PRICE_LIST_FILE = "model_prices_and_context_window_backup.json"
 
 
@@ -52,27 +57,34 @@ class TokenUsage:
     written: int = 0
 
 
-def read_usage(usage: Any, sent: str, text: str, worst: HedgedAttempt) -> TokenUsage:
+def read_usage(usage: Mapping[str, Any], sent: str, text: str, worst: HedgedAttempt) -> TokenUsage:
     """Return the tokens of a reported usage, checked against the texts.
 
     Where a count is invalid, or below the minimum of its text, the tokens are estimated from the texts. A count above
     the maximum of the attempt (`worst`) is cut to it. Cached tokens are ignored where they exceed the prompt's.
     """
-    tokens_in, tokens_out = (parse_count(getattr(usage, name, None)) for name in ("prompt_tokens", "completion_tokens"))
+    tokens_in, tokens_out = (parse_count(usage.get(name)) for name in ("prompt_tokens", "completion_tokens"))
     least_in, least_out = bound_tokens_below(sent), bound_tokens_below(text) or bool(text.strip())
-    if not tokens_in and not tokens_out:  # LiteLLM reports zeros where a server reports no usage
+    if not tokens_in and not tokens_out:  # zeros stand for a usage that nobody reported
         tokens_in = None
     if tokens_in is None or tokens_out is None or tokens_in < least_in or tokens_out < least_out:
         return TokenUsage(
             min(count_charged_tokens(sent), worst.tokens_in), min(count_charged_tokens(text), worst.tokens_out)
         )
-    details = getattr(usage, "prompt_tokens_details", None)
-    cached, written = (
-        parse_count(getattr(details, name, None)) or 0 for name in ("cached_tokens", "cache_creation_tokens")
-    )
+    cached, written = _read_cache_counts(usage)
     if tokens_in > worst.tokens_in or cached + written > tokens_in:
         cached = written = 0
     return TokenUsage(min(tokens_in, worst.tokens_in), min(tokens_out, worst.tokens_out), cached, written)
+
+
+def _read_cache_counts(usage: Mapping[str, Any]) -> tuple[int, int]:
+    """Return the tokens read from the provider's cache, and those written into it."""
+    details = usage.get("prompt_tokens_details")
+    counts = {**usage, **details} if isinstance(details, dict) else usage
+    cached, written = (
+        next((count for name in names if (count := parse_count(counts.get(name)))), 0) for names in CACHE_COUNT_NAMES
+    )
+    return cached, written
 
 
 class Charges:
@@ -148,11 +160,13 @@ def find_price(settings: ModelSettings, tokens_in: int = 0) -> tuple[float, floa
 def find_cache_prices(settings: ModelSettings, price_in: float, tokens_in: int = 0) -> tuple[float, float]:
     """Return US dollars per token read from the provider's cache, and per token written into it.
 
-    An unknown price is that of any token in (`price_in`). A read costs at most `price_in`, a write at least.
+    An unknown price is that of any token in (`price_in`). A read costs at most `price_in`, a write at least. Where the
+    settings have the price of a token in, a write costs as many times of it as in the list.
     """
-    if settings.cached_input_cost_per_mtok is not None:
-        return settings.cached_input_cost_per_mtok / 1e6, price_in
-    if settings.input_cost_per_mtok is not None or settings.place == "local":
+    if settings.input_cost_per_mtok is not None:
+        read_price = settings.cached_input_cost_per_mtok
+        return price_in if read_price is None else read_price / 1e6, price_in * _find_write_factor(settings.model)
+    if settings.place == "local":
         return price_in, price_in
     prices = {"cache_read_input_token_cost": price_in, "cache_creation_input_token_cost": price_in}
     prices |= {name: value for name, value in find_listing(settings.model).items() if value is not None}
@@ -161,6 +175,15 @@ def find_cache_prices(settings: ModelSettings, price_in: float, tokens_in: int =
         for name in ("cache_read_input_token_cost", "cache_creation_input_token_cost")
     )
     return min(read_price, price_in), max(write_price, price_in)
+
+
+def _find_write_factor(model: str) -> float:
+    """Return how many times the price of a token in a write into the cache costs by the list; at least 1."""
+    listing = find_listing(model)
+    price_in, written = (
+        float(listing.get(name) or 0) for name in ("input_cost_per_token", "cache_creation_input_token_cost")
+    )
+    return max(written / price_in, 1.0) if price_in else 1.0
 
 
 def _find_price_at_length(listing: dict[str, Any], key: str, tokens_in: int) -> float:
@@ -174,9 +197,18 @@ def _find_price_at_length(listing: dict[str, Any], key: str, tokens_in: int) -> 
 
 
 def find_listing(model: str) -> dict[str, Any]:
-    """Return the entry of LiteLLM's list for a model, by its full name or the part after the provider; else empty."""
+    """Return the entry of LiteLLM's list for a model; empty where the list does not know it at this provider.
+
+    The list has some models by the name after the provider only; another provider's price for the same name is not
+    this one's.
+    """
     listings = _load_price_list()
-    return listings.get(model) or listings.get(model.partition("/")[2]) or {}
+    if model in listings:
+        return listings[model]
+    provider, _, name = model.partition("/")
+    listing = listings.get(name, {})
+    listed = str(listing.get("litellm_provider", ""))  # such as bedrock_converse and vertex_ai-language-models
+    return listing if listed == provider or listed.startswith((f"{provider}_", f"{provider}-")) else {}
 
 
 @cache

@@ -81,7 +81,7 @@ class Calls:
 
     @cached_property
     def _backend(self) -> ModelBackend:
-        """LiteLLM, connected when the first call is sent: a resumed run may need none."""
+        """The connections to the models, made when the first call is sent: a resumed run may need none."""
         return ModelBackend(*self._backend_of)
 
     def spent_usd(self, run: str) -> float:

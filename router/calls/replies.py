@@ -14,6 +14,8 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from .completions import REFUSED
+
 MAX_REPLY_OBJECTS = 1_000
 """Maximum objects of a reply that are validated."""
 MAX_REASONS, MAX_REASON_CHARS = 12, 400
@@ -61,12 +63,21 @@ class Misfit(Exception):
     """A reply that does not fit; the message states every reason for the model."""
 
 
+class Refusal(Misfit):
+    """A model or its provider refused to reply, so asking it again is of no use; the message is in its own words."""
+
+
 def read_reply(answer: ModelAnswer, schema: type[BaseModel]) -> BaseModel:
     """Return the reply as the schema's record; raise `Misfit` otherwise.
 
     The object may stand among words or in a fence. If the content has no object that fits, the thoughts (`<think>`) are
     read. Several different objects that fit are refused, because the intended one is unknown.
     """
+    if answer.finish == REFUSED:
+        words = answer.text.strip()
+        raise Refusal(
+            f"it refused: {_shorten_reason(words)}" if words else "its provider's content filter held it back"
+        )
     if answer.finish == "length":
         raise Misfit(f"the reply was cut off after {answer.tokens_out} tokens; say less, so that the JSON is complete")
     content, thoughts = split_thoughts(answer.text)

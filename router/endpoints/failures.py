@@ -14,8 +14,8 @@ FailureKind: TypeAlias = Literal["late", "lost", "broken", "refused"]
 _LATE_ERRORS = {"TimeoutError", "TimeoutException", "Timeout"}
 _UNCONNECTED_ERRORS = {"ConnectTimeout", "PoolTimeout"}
 """Timeouts before anything was sent."""
-_UNSENT_ERRORS = {"ConnectionRefusedError", "ClientConnectorError", "gaierror"}
-_LOST_ERRORS = {"ConnectionError", "TransportError", "ClientConnectionError", "ClientPayloadError"}
+_UNSENT_ERRORS = {"ConnectionRefusedError", "ConnectError", "gaierror"}
+_LOST_ERRORS = {"ConnectionError", "TransportError"}
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,20 @@ class AttemptFailed(Exception):
         self.charged, self.asked = charged, asked
 
 
+class ServerRefused(Exception):
+    """A server answered with an error; the message is what it says."""
+
+    def __init__(self, status: int, message: str, headers: Mapping[str, str]) -> None:
+        super().__init__(message)
+        self.status_code, self.headers = status, headers
+
+
+class NotSent(Exception):
+    """A library refused a request before anything was sent; the cause is its error."""
+
+
 def classify_failure(model: str, attempt: AttemptFailed, seconds: float) -> Failure:
-    """Classify an error, by its causes first: LiteLLM gives a lost connection the status 500."""
+    """Classify an error, by its causes first: LiteLLM gives errors of its own a status too."""
     error, message = attempt.__cause__, str(attempt)
     names = {kind.__name__ for cause in list_causes(error) for kind in type(cause).__mro__}
     status = getattr(error, "status_code", None)
@@ -55,8 +67,7 @@ def classify_failure(model: str, attempt: AttemptFailed, seconds: float) -> Fail
         return Failure(model, "broken", message, charged=True, seconds=seconds)
     if names & _UNSENT_ERRORS:
         return Failure(model, "lost", message, seconds=seconds)
-    answered = status == 408 and _has_server_answer(error)  # LiteLLM gives its own timeouts the status 408 too
-    if names & _LATE_ERRORS and not answered:
+    if names & _LATE_ERRORS:
         charged = not names & _UNCONNECTED_ERRORS
         return Failure(model, "late", message or f"no answer within {seconds:.3g} s", charged=charged, seconds=seconds)
     if names & _LOST_ERRORS:
@@ -69,7 +80,7 @@ def classify_failure(model: str, attempt: AttemptFailed, seconds: float) -> Fail
     kind = _classify_status(status)
     if kind is not ModelFailed:
         return Failure(model, "refused", message, error=kind, seconds=seconds)
-    charged = attempt.asked and not _has_server_answer(error)
+    charged = attempt.asked and not isinstance(error, ServerRefused)
     return Failure(model, "broken", message, charged=charged, wait_s=_read_retry_after(error), seconds=seconds)
 
 
@@ -105,18 +116,6 @@ def is_silence(error: BaseException) -> bool:
     return bool(names & (_UNSENT_ERRORS | _LATE_ERRORS | _LOST_ERRORS))
 
 
-def _has_server_answer(error: BaseException | None) -> bool:
-    """Return whether the server itself answered with an error: LiteLLM gives unreadable answers the status 500 too."""
-    for cause in list_causes(error):
-        status = getattr(getattr(cause, "response", None), "status_code", 0)
-        library = type(cause).__module__.partition(".")[0]
-        if library in ("httpx", "openai") and isinstance(status, int) and status >= 400:
-            return True
-        if type(cause).__name__ == "MaskedHTTPStatusError":
-            return True
-    return False
-
-
 def list_causes(error: BaseException | None) -> Iterator[BaseException]:
     """Yield an error and the chain of its causes."""
     visited: set[int] = set()
@@ -128,10 +127,8 @@ def list_causes(error: BaseException | None) -> Iterator[BaseException]:
 
 def _read_retry_after(error: BaseException | None) -> float:
     """Return the seconds of a Retry-After header; 0 without one."""
-    headers = getattr(error, "litellm_response_headers", None) or getattr(
-        getattr(error, "response", None), "headers", {}
-    )
+    headers = error.headers if isinstance(error, ServerRefused) else {}
     try:
-        return max(0.0, float(dict(headers).get("retry-after", 0.0)))
+        return max(0.0, float(headers.get("retry-after", 0.0)))
     except (TypeError, ValueError):
         return 0.0

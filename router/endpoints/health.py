@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from ..calls.providers import require_connection
 from ..config import ModelSettings
 from ..errors import NoModel
 from ..keys import find_key
@@ -62,6 +63,7 @@ async def _find_hindrance(settings: ModelSettings, providers: Collection[str], e
     if settings.model.partition("/")[0] in providers:
         return ""
     try:
+        require_connection(settings)
         key = find_key(settings, environment)
     except NoModel as error:
         return error.message
@@ -77,6 +79,7 @@ async def _look(
     if settings.model.partition("/")[0] in providers:
         return True, "runs in this process, without a network"
     try:
+        require_connection(settings)
         key = find_key(settings, environment)
     except NoModel as error:
         return False, error.message

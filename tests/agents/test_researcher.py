@@ -12,11 +12,10 @@ from pydantic import BaseModel
 
 from alphaloom.agents import OFFLINE_MODEL_NAME
 from alphaloom.agents.errors import AgentError
-from alphaloom.agents.offline import OFFLINE_DESCRIPTION, answer_offline, make_researcher
+from alphaloom.agents.offline import OFFLINE_DESCRIPTION, OfflineResearcher, answer_offline
 from alphaloom.agents.offline.researcher import count_tokens
 from alphaloom.agents.schemas import Candidates, Critique, Hypothesis, Ideas
 from alphaloom.factors import parse, sample
-from alphaloom.router import load_litellm
 
 from .doubles import FIELDS, GROUPS, ask, context
 
@@ -245,22 +244,15 @@ def test_it_says_what_it_is() -> None:
     assert "a heuristic, not a language model" in OFFLINE_DESCRIPTION
 
 
-def test_it_answers_through_litellm_without_a_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    litellm = load_litellm()
-
-    def deny(*_: object) -> None:
-        raise OSError("no network in this test")
-
-    monkeypatch.setattr("socket.socket.connect", deny)
-    monkeypatch.setattr(litellm, "custom_provider_map", [{"provider": "offline", "custom_handler": make_researcher()}])
-    litellm.utils.custom_llm_setup()
+def test_it_answers_a_call_and_counts_its_tokens() -> None:
     body = json.dumps(context("idea", record=RECORD, request={"count": 2, "round": 1}))
     messages = [{"role": "system", "content": "the prompt"}, {"role": "user", "content": body}]
-    response = asyncio.run(litellm.acompletion(model=OFFLINE_MODEL_NAME, messages=messages, seed=3))
-    text = response.choices[0].message.content
-    assert text == answer_offline(messages, 3)
-    assert response.usage.prompt_tokens == count_tokens("the prompt") + count_tokens(body)
-    assert response.usage.completion_tokens == count_tokens(text)
+    completion = asyncio.run(OfflineResearcher().complete("researcher", messages, {"seed": 3}))
+    assert completion.content == answer_offline(messages, 3)
+    assert completion.usage == {
+        "prompt_tokens": count_tokens("the prompt") + count_tokens(body),
+        "completion_tokens": count_tokens(completion.content),
+    }
 
 
 def test_what_was_refused_is_nobodys_parent() -> None:

@@ -116,20 +116,20 @@ def test_a_confidential_document_reaches_the_server_of_the_house_alone(files: Fi
 
 COUNTING = """
 from alphaloom.campaign import campaign
-from alphaloom.agents.offline import make_researcher
+from alphaloom.agents.offline import OfflineResearcher
 def counted():
-    provider = make_researcher()
-    real = provider.acompletion
-    async def told(*given, **call):
-        if '"task": "summary"' in call["messages"][1]["content"]:
+    provider = OfflineResearcher()
+    real = provider.complete
+    async def told(model, messages, parameters):
+        if '"task": "summary"' in messages[1]["content"]:
             with open(sys.argv[3] + "/asked", "a") as log:
-                log.write(call["messages"][1]["content"].replace("\\n", " ") + "\\n")
+                log.write(messages[1]["content"].replace("\\n", " ") + "\\n")
             import asyncio
             await asyncio.sleep(0.2)
-        return await real(*given, **call)
-    provider.acompletion = told
+        return await real(model, messages, parameters)
+    provider.complete = told
     return provider
-campaign.make_researcher = counted
+campaign.OfflineResearcher = counted
 """
 
 

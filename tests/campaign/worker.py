@@ -13,10 +13,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NoReturn
 
-from alphaloom.agents.offline import make_researcher
+from alphaloom.agents.offline import OfflineResearcher
 from alphaloom.campaign import Campaign, Settings, campaign
 from alphaloom.ledger import AlphaloomError, Ledger, read_settings
-from alphaloom.router import load_litellm
 from alphaloom.router.calls.recorded_calls import Calls
 
 LONGEST_SECONDS = 0.06
@@ -40,19 +39,19 @@ def paid_researcher(log: Path) -> Any:
 
     How long a call takes hangs on the process: branches answer in another order each time.
     """
-    provider = make_researcher()
-    answer = provider.acompletion
+    provider: Any = OfflineResearcher()
+    answer = provider.complete
 
-    async def later(*given: Any, **call: Any) -> Any:
-        question = sha256(json.dumps([call["messages"], call["optional_params"]], default=str).encode()).hexdigest()
+    async def later(model: str, messages: Any, parameters: Any) -> Any:
+        question = sha256(json.dumps([messages, parameters], default=str).encode()).hexdigest()
         write(log, {"charged": question})
         draw = sha256(f"{os.getpid()} {question}".encode()).digest()[0]
         await asyncio.sleep(draw / 255 * LONGEST_SECONDS)
-        reply = await answer(*given, **call)
+        reply = await answer(model, messages, parameters)
         write(log, {"delivered": question})
         return reply
 
-    provider.acompletion = later
+    provider.complete = later
     return provider
 
 
@@ -64,7 +63,7 @@ def write(log: Path, line: dict[str, str]) -> None:
 def main(workspace: Path, log: Path, overrides: list[str]) -> None:
     """Work in a workspace; the first override may be the address of its ledger."""
     log_answers(log)
-    campaign.make_researcher = lambda: paid_researcher(log)  # type: ignore[attr-defined]
+    campaign.OfflineResearcher = lambda: paid_researcher(log)  # type: ignore[attr-defined, assignment]
     ledger = overrides.pop(0) if overrides[0].startswith("postgresql:") else ""
     Ledger.open(workspace, clock=lambda: datetime.now(UTC), address=ledger).close()
     try:
@@ -77,7 +76,6 @@ def main(workspace: Path, log: Path, overrides: list[str]) -> None:
 
 def nurse() -> None:
     """Fork a worker for each line on stdin, with everything loaded; print its process id, then its exit code."""
-    load_litellm()
     importlib.import_module("alphaloom.agents.checkpoints")
     for line in sys.stdin:
         workspace, log, *overrides = json.loads(line)

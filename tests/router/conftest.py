@@ -69,7 +69,7 @@ def build(ledger: Ledger, double: ScriptedModel) -> Callable[..., Router]:
     def make(environment: dict[str, str] | None = None, timing: Timing | None = None, **config: Any) -> Router:
         small = {"model": "double/small", "place": "local", "input_cost_per_mtok": 1, "output_cost_per_mtok": 10}
         config = {"models": {"small": small}, "roles": {"idea": "frontier", "factor": "local"}} | config
-        providers = {"double": double.provider}
+        providers = {"double": lambda: double}
         settings = RouterConfig.model_validate(config)
         return Router(settings, ledger, providers=providers, environment=environment or {}, timing=timing)
 

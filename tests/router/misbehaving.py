@@ -1,7 +1,7 @@
 """What model servers that misbehave cost: each kind alone and before a healthy model, at a price and for nothing.
 
 python -m bench.router misbehaving                      the table: who was asked, what was charged, what came of it
-python -m bench.router misbehaving --provider openai    through OpenAI's library instead of LiteLLM's own client
+python -m bench.router misbehaving --provider openai    as a model of OpenAI, whose parameters LiteLLM fits
 
 m1 misbehaves, m2 is healthy. Charged is one word for each attempt on the bill: `told` by the server, `cached` (told,
 some of it at the lower price), `counted` by us where what it told cannot be, `worst` where nobody can know or it told
@@ -25,7 +25,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from alphaloom.ledger import AlphaloomError, Ledger, ModelCall, Run
-from alphaloom.router import Message, Router, RouterConfig, Task, load_litellm
+from alphaloom.router import Message, Router, RouterConfig, Task
 from alphaloom.router.calls.prices import Charges, bound_tokens_below, count_charged_tokens
 from alphaloom.router.timing import Timing
 
@@ -91,6 +91,7 @@ RESTS = goes_on(Row("m1 m1", "", "ModelFailed"), "m1")
 REFUSED = goes_on(Row("m1", "", "RequestRefused"))
 BARRED = goes_on(Row("m1", "", "AccessRefused"))
 MISFIT = goes_on(Row("m1 m1 m1", "told told told", "ReplyRefused"))
+DECLINED = goes_on(Row("m1", "told", "ReplyRefused"))
 LONG = goes_on(Row("m1 m1 m1", "worst worst worst", "ReplyRefused"))
 EXPECTED: dict[str, tuple[Row, Row]] = {
     "refuses connections": goes_on(Row("", "", "ModelFailed")),
@@ -111,8 +112,9 @@ EXPECTED: dict[str, tuple[Row, Row]] = {
     **dict.fromkeys(("in tool_calls", "in tool_calls, not as text", "in function_call"), once()),
     "in reasoning_content": once(),
     **dict.fromkeys(("null content", "content a number", "two that differ", "cut off", "never closed"), MISFIT),
-    **dict.fromkeys(("wrong always", "words only", "a refusal", "NaN", "a number too large", "one key twice"), MISFIT),
+    **dict.fromkeys(("wrong always", "words only", "NaN", "a number too large", "one key twice"), MISFIT),
     "half a surrogate": MISFIT,
+    **dict.fromkeys(("a refusal", "a content filter"), DECLINED),
     "half a character": UNREAD,
     "wrong once": (Row("m1 m1", "told told", "m1"),) * 2,
     **dict.fromkeys(("a number of 9,999 digits", "a thousand objects", "nested too deep"), LONG),
@@ -245,7 +247,6 @@ def main(given: Sequence[str]) -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--provider", default="hosted_vllm", choices=["hosted_vllm", "openai"])
     provider = options.parse_args(given).provider
-    load_litellm()
     bad = 0
     for kind in EXPECTED:
         for models in (1, 2):

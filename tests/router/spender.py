@@ -19,7 +19,7 @@ sys.path.insert(0, sys.argv[1])
 from pydantic import BaseModel
 
 from alphaloom.ledger import Ledger, Run
-from alphaloom.router import BudgetEnded, Message, Router, RouterConfig, Task, load_litellm
+from alphaloom.router import BudgetEnded, Completion, Message, Router, RouterConfig, Task
 
 PRICE = 1e3
 """US dollars for a million tokens out: 1,000 tokens cost 1 USD."""
@@ -30,26 +30,24 @@ class Said(BaseModel):
     text: str
 
 
-def slow(seconds: float) -> Any:
-    """Return a model that costs between nothing and its worst, by the prompt."""
-    litellm = load_litellm()
+class Slow:
+    """A model that takes its time, and costs between nothing and its worst, by the prompt."""
 
-    async def later(_: Any, messages: Any, model_response: Any, **__: Any) -> Any:
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    async def complete(self, _model: str, messages: Any, _parameters: Any) -> Completion:
         number = int(messages[-1]["content"].split()[-1])
         print("sent", number, flush=True)
-        await asyncio.sleep(seconds * (1 + number % 7))
-        model_response.choices[0].message.content, model_response.choices[0].finish_reason = '{"text": "x"}', "stop"
+        await asyncio.sleep(self.seconds * (1 + number % 7))
         out = number * 37 % 301
-        model_response.usage = litellm.Usage(prompt_tokens=0, completion_tokens=out, total_tokens=out)
-        return model_response
-
-    return type("Slow", (litellm.CustomLLM,), {"acompletion": later})()
+        return Completion('{"text": "x"}', usage={"prompt_tokens": 0, "completion_tokens": out})
 
 
 def router(ledger: Ledger, budget: dict[str, Any], seconds: float) -> Router:
     model = {"model": "slow/x", "place": "local", "input_cost_per_mtok": 0, "output_cost_per_mtok": PRICE}
     config = RouterConfig.model_validate({"models": {"x": model}, "budget": budget})
-    return Router(config, ledger, providers={"slow": lambda: slow(seconds)})
+    return Router(config, ledger, providers={"slow": lambda: Slow(seconds)})
 
 
 def task(run: str, number: int) -> Task:

@@ -41,6 +41,31 @@ print(os.environ.get("FROM_DOTENV"))
     assert run(code, tmp_path) == "None\n"
 
 
+def test_a_model_of_this_process_is_asked_without_a_model_library(tmp_path: Path) -> None:
+    code = """
+import asyncio
+from datetime import UTC, datetime
+from pathlib import Path
+from pydantic import BaseModel
+from alphaloom.ledger import Ledger, Run
+from alphaloom.router import Message, Router, RouterConfig, Task
+from alphaloom.router.testing import ScriptedModel, ScriptedReply
+class Idea(BaseModel):
+    text: str
+async def ask(ledger):
+    config = RouterConfig.model_validate({"models": {"m": {"model": "double/x", "place": "local"}}})
+    router = Router(config, ledger, providers={"double": lambda: ScriptedModel([ScriptedReply('{"text": "a"}')])})
+    says = (Message("user", "propose"),)
+    await router.ask(Task(role="factor", intent="new", messages=says, schema=Idea, prompt="p", run="one", seed=1))
+    await router.close()
+with Ledger.open(Path("w"), clock=lambda: datetime.now(UTC)) as ledger:
+    ledger.runs.start(Run("one", {}, 1, "data", "2026-01-02"))
+    asyncio.run(ask(ledger))
+print(*sys.modules)
+"""
+    assert not {"litellm", "openai", "httpx2"} & set(run(code, tmp_path).split())
+
+
 def test_every_error_is_in_the_tree_at_the_top_of_its_module() -> None:
     from alphaloom.router import errors
 

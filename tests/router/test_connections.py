@@ -8,34 +8,31 @@ import json
 import tracemalloc
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
-from alphaloom.router.calls.connections import MAX_COMPLETION_BYTES, MAX_ERROR_BYTES, Unreadable, wrap_transport
+from alphaloom.router.calls.completions import MAX_ERROR_BYTES, REFUSED, Completion, Unreadable, parse_completion
+from alphaloom.router.calls.connections import MAX_COMPLETION_BYTES, read_body, require_success
+from alphaloom.router.endpoints.failures import ServerRefused
 
 CHAT = json.dumps({"choices": [{"message": {"content": "well"}}]}).encode()
 
 
-def read(body: bytes, packed: str = "", status: int = 200) -> tuple[bytes, Any]:
-    """Return what is read of an answer, and the headers with which it was asked for."""
-    seen: list[Any] = []
+def read(body: bytes, packed: str = "", status: int = 200) -> Completion:
+    """Return what is read of an answer."""
+    headers = {"content-encoding": packed} if packed else {}
+    response = httpx2.Response(status, headers=headers, stream=httpx2.ByteStream(body))
 
-    def answer(request: httpx.Request) -> httpx.Response:
-        seen.append(request.headers)
-        headers = {"content-encoding": packed} if packed else {}
-        return httpx.Response(status, headers=headers, stream=httpx.ByteStream(body))
+    async def told() -> bytes:
+        return await read_body(response)
 
-    async def asked() -> bytes:
-        async with httpx.AsyncClient(transport=wrap_transport(httpx.MockTransport(answer))) as client:
-            return (await client.get("http://127.0.0.1/")).content
-
-    return asyncio.run(asked()), seen[0]
+    answer = asyncio.run(told())
+    require_success(response, answer)
+    return parse_completion(answer)
 
 
-def test_what_is_packed_once_is_read_and_nothing_else_is_asked_for() -> None:
-    body, headers = read(gzip.compress(CHAT), "gzip")
-    assert json.loads(body)["choices"][0]["message"]["content"] == "well"
-    assert headers["accept-encoding"] == "gzip"
+def test_what_is_packed_once_is_read() -> None:
+    assert read(gzip.compress(CHAT), "gzip").content == "well"
 
 
 @pytest.mark.parametrize("packed", ["gzip", "gzip, gzip", "zstd"])
@@ -52,10 +49,25 @@ def test_no_answer_is_unpacked_beyond_the_bound(packed: str) -> None:
 
 
 def test_of_an_error_no_more_is_kept_than_is_read() -> None:
-    assert len(read(b"x" * MAX_COMPLETION_BYTES, status=500)[0]) == MAX_ERROR_BYTES
+    with pytest.raises(ServerRefused) as refused:
+        read(b"x" * MAX_COMPLETION_BYTES, status=500)
+    assert len(str(refused.value)) == MAX_ERROR_BYTES
     with pytest.raises(Unreadable) as told:
         read(json.dumps({"error": "x" * (1 << 20)}).encode())
     assert len(str(told.value)) < 2 * MAX_ERROR_BYTES
+
+
+@pytest.mark.parametrize(
+    ("message", "finish", "said"),
+    [
+        ({"content": None, "refusal": "I won't."}, "stop", Completion("I won't.", finish=REFUSED)),
+        ({"content": "", "refusal": None}, REFUSED, Completion("", finish=REFUSED)),
+        ({"content": "well", "refusal": "I won't."}, "stop", Completion("well")),
+    ],
+)
+def test_a_refusal_is_told_from_a_reply(message: dict[str, Any], finish: str, said: Completion) -> None:
+    body = json.dumps({"choices": [{"message": message, "finish_reason": finish}]}).encode()
+    assert parse_completion(body) == said
 
 
 def _zstd(size: int) -> bytes:

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from alphaloom.ledger import Ledger
-from alphaloom.router import AccessRefused, ReplyRefused, Router, Task, load_litellm
+from alphaloom.router import AccessRefused, ReplyRefused, Router, Task
 from alphaloom.router.calls.recorded_calls import ROUTE_EVENT
+from alphaloom.router.endpoints.failures import ServerRefused
 from alphaloom.router.testing import ScriptedModel, ScriptedReply
 
 Make = Callable[..., Task]
@@ -20,7 +21,7 @@ MODELS = {
     "large": {"model": "double/large", "tier": "frontier", "input_cost_per_mtok": 100, "output_cost_per_mtok": 100},
 }
 GOOD, BAD = ScriptedReply('{"text": "calm names", "direction": 1}'), ScriptedReply("not JSON")
-DOWN = load_litellm().BadRequestError("no such model", llm_provider="double", model="large")
+DOWN = ServerRefused(400, "no such model", {})
 
 
 def routed(build: Build, double: ScriptedModel, *script: ScriptedReply | Exception, **routing: Any) -> Router:
@@ -118,7 +119,7 @@ def test_a_reply_that_fits_stands_where_the_tier_above_gives_none(
 
 
 def test_a_wrong_key_of_the_tier_above_is_told_at_once(build: Build, double: ScriptedModel, task: Make) -> None:
-    refused = load_litellm().AuthenticationError("no such key", llm_provider="double", model="large")
+    refused = ServerRefused(401, "no such key", {})
     with pytest.raises(AccessRefused):
         asyncio.run(routed(build, double, BAD, BAD, refused, GOOD).ask(task()))
     assert asked_of(double) == ["small", "small", "large"]

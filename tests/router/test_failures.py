@@ -1,4 +1,4 @@
-"""What an error means; the errors are LiteLLM's own, of real broken connections."""
+"""What an error means; the errors are those of real broken connections, of our client and through LiteLLM."""
 
 import asyncio
 import socket
@@ -9,7 +9,10 @@ from contextlib import closing, contextmanager, suppress
 
 import pytest
 
-from alphaloom.router import AccessRefused, ModelFailed, RequestRefused, load_litellm
+from alphaloom.router import AccessRefused, ModelFailed, ModelSettings, RequestRefused
+from alphaloom.router.calls.completions import Completion
+from alphaloom.router.calls.connections import ServerClients
+from alphaloom.router.calls.providers import ProviderClients
 from alphaloom.router.endpoints.failures import AttemptFailed, Failure, classify_failure, combine_failures
 
 HEAD = b"HTTP/1.1 %d X\r\nRetry-After: 7\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
@@ -37,7 +40,8 @@ def saying(what: str) -> Iterator[int]:
                 elif what == "reset":
                     caller.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 elif what == "hang":
-                    caller.recv(1 << 16)
+                    while caller.recv(1 << 16):  # until the caller leaves
+                        pass
                 caller.close()
 
         thread = threading.Thread(target=answer)
@@ -54,25 +58,31 @@ def free_port() -> int:
         return int(taken.getsockname()[1])
 
 
-async def broken(provider: str, port: int) -> Failure:
-    litellm = load_litellm()
-    asked = litellm.acompletion(
-        model=f"{provider}/x",
-        api_base=f"http://127.0.0.1:{port}/v1",
-        api_key="none",
-        timeout=0.7,
-        max_retries=0,
-        num_retries=0,
-        messages=[{"role": "user", "content": "hello"}],
-    )
-    outcome = (await asyncio.gather(asked, return_exceptions=True))[0]
-    await litellm.close_litellm_async_clients()
+async def ask(model: str, port: int) -> Completion:
+    """Ask as the room does: our client for hosted_vllm, LiteLLM for any other provider."""
+    settings = ModelSettings(model=model, api_base=f"http://127.0.0.1:{port}/v1")
+    request = {"messages": [{"role": "user", "content": "hello"}], "max_tokens": 9}
+    if model.startswith("hosted_vllm/"):
+        servers = ServerClients(0.7)
+        try:
+            return await servers.ask("it", settings, "none", None, request)
+        finally:
+            await servers.close()
+    clients = ProviderClients(0.7)
+    try:
+        return await clients.ask("it", settings, "none", request)
+    finally:
+        await clients.close()
+
+
+async def broken(model: str, port: int) -> Failure:
+    outcome = (await asyncio.gather(ask(model, port), return_exceptions=True))[0]
     missed = AttemptFailed("said")
     missed.__cause__ = outcome if isinstance(outcome, BaseException) else None
     return classify_failure("it", missed, 0.7)
 
 
-@pytest.mark.parametrize("provider", ["hosted_vllm", "openai"])
+@pytest.mark.parametrize("model", ["hosted_vllm/x", "openai/gpt-4o", "anthropic/claude-sonnet-4-5"])
 @pytest.mark.parametrize(
     ("what", "kind", "error", "charged", "wait_s"),
     [
@@ -88,10 +98,10 @@ async def broken(provider: str, port: int) -> Failure:
     ],
 )
 def test_an_error_is_told_from_what_really_happened(
-    provider: str, what: str, kind: str, error: type[ModelFailed], charged: bool, wait_s: float
+    model: str, what: str, kind: str, error: type[ModelFailed], charged: bool, wait_s: float
 ) -> None:
     with saying(what) as port:
-        found = asyncio.run(broken(provider, port))
+        found = asyncio.run(broken(model, port))
     assert (found.kind, found.error, found.charged, found.wait_s) == (kind, error, charged, wait_s)
 
 

@@ -132,3 +132,11 @@ def test_what_a_server_of_ones_own_spared_by_its_prefix_cache_is_told() -> None:
         health = asyncio.run(probe_model("m", ModelSettings.model_validate(model), (), {}))
     assert health.answers
     assert health.detail.endswith("; 25% of its prompt tokens came from its prefix cache")
+
+
+def test_a_provider_that_is_never_asked_is_said_before_a_run(build: Build) -> None:
+    answers, detail = look(build, model="cohere/command-r")
+    assert answers is False
+    assert "LiteLLM would connect to cohere by itself" in detail
+    settings = {"it": ModelSettings(model="cohere/command-r")}
+    assert asyncio.run(find_silent_models(settings, (), {})) == [f"it: {detail}"]

@@ -1,4 +1,4 @@
-"""Model servers that misbehave in 92 ways: who is asked, what is charged, and what the caller gets.
+"""Model servers that misbehave in 93 ways: who is asked, what is charged, and what the caller gets.
 
 `python -m bench.router misbehaving` prints the same table.
 """
@@ -39,7 +39,7 @@ def test_a_call_that_a_healthy_model_can_answer_is_answered_and_charged_as_used(
 @pytest.mark.slow
 @pytest.mark.parametrize("models", [1, 2])
 @pytest.mark.parametrize("kind", EXPECTED)
-def test_the_same_holds_through_the_library_of_openai(kind: str, models: int) -> None:
+def test_the_same_holds_of_a_model_of_openai(kind: str, models: int) -> None:
     found = outcome(kind, models, priced=True, provider="openai")
     assert found.row == expected(kind, models, priced=True)
     holds(found)
@@ -47,4 +47,4 @@ def test_the_same_holds_through_the_library_of_openai(kind: str, models: int) ->
 
 def test_every_kind_has_a_row() -> None:
     assert EXPECTED.keys() == {"refuses connections", *PLAYS}
-    assert len(EXPECTED) == 92
+    assert len(EXPECTED) == 93

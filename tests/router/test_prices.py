@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -33,8 +32,8 @@ anything = st.one_of(
 
 
 def told(prompt: Any, completion: Any, cached: Any = None, written: Any = None) -> Any:
-    details = SimpleNamespace(cached_tokens=cached, cache_creation_tokens=written)
-    return SimpleNamespace(prompt_tokens=prompt, completion_tokens=completion, prompt_tokens_details=details)
+    details = {"cached_tokens": cached, "cache_creation_tokens": written}
+    return {"prompt_tokens": prompt, "completion_tokens": completion, "prompt_tokens_details": details}
 
 
 def model(**settings: Any) -> ModelSettings:
@@ -61,7 +60,7 @@ def test_no_usage_moves_a_charge_out_of_what_is_possible(
         (told(40, 0), "x" * 50, TokenUsage(count_charged_tokens(SENT), 26)),
         (told(-1, 17), "x" * 50, TokenUsage(count_charged_tokens(SENT), 26)),
         (told(0, 0), "", TokenUsage(count_charged_tokens(SENT), 1)),
-        (None, "x" * 50, TokenUsage(count_charged_tokens(SENT), 26)),
+        ({}, "x" * 50, TokenUsage(count_charged_tokens(SENT), 26)),
         (told(40, 17, 30, 5), "x", TokenUsage(40, 17, 30, 5)),
         (told(40, 17, 41), "x", TokenUsage(40, 17)),
         (told(40, 17, 30, 30), "x", TokenUsage(40, 17)),
@@ -88,6 +87,8 @@ def test_cached_tokens_cost_what_the_settings_say_of_them_and_as_any_other_where
     assert cost(model(**priced), 1000) == pytest.approx(2e-3)
     assert cost(model(**priced, cached_input_cost_per_mtok=0.5), 1000) == pytest.approx(5e-4)
     assert cost(model(place="local"), 1000) == 0
+    claude = {"model": "anthropic/claude-sonnet-4-5", "input_cost_per_mtok": 2.0, "output_cost_per_mtok": 8.0}
+    assert cost(model(**claude), written=1000) == pytest.approx(1000 * 2e-6 * 1.25), "as the list has it of a write"
     for wrong in ({"cached_input_cost_per_mtok": 0.5}, priced | {"cached_input_cost_per_mtok": 3.0}):
         with pytest.raises(ValueError, match="cached_input_cost_per_mtok stands beside"):
             model(**wrong)
@@ -110,6 +111,24 @@ def test_thoughts_cost_what_the_list_says_of_them() -> None:
         find_listing(name)["input_cost_per_token"],
         find_listing(name)["output_cost_per_reasoning_token"],
     )
+
+
+@pytest.mark.parametrize(
+    "name", ["acme/gpt-4o", "hosted_vllm/gpt-4o", "acme/claude-sonnet-4-5", "openrouter/acme/gpt-4o"]
+)
+def test_the_price_of_one_provider_is_not_that_of_another(name: str) -> None:
+    assert find_price(model(model=name)) is None
+    with pytest.raises(NoModel, match="the price") as told:
+        Charges({"m": model(model=name)}).require_price("m")
+    assert "input_cost_per_mtok" in str(told.value.record())
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["gpt-4o", "openai/gpt-4o", "bedrock/anthropic.claude-haiku-4-5-20251001-v1:0", "vertex_ai/gemini-2.5-flash"],
+)
+def test_a_provider_is_known_by_each_of_its_names(name: str) -> None:
+    assert find_price(model(model=name)) is not None
 
 
 def test_a_model_elsewhere_that_the_list_gives_no_price_is_refused_until_the_settings_say_that_it_is_free() -> None:

@@ -12,8 +12,18 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from alphaloom.router import ModelFailed, Router, Task, load_litellm
-from alphaloom.router.redaction import GUARDED_LOGGERS, KEY_MASK, POSITION_MASK, Redactor, guard_loggers, redact_text
+from alphaloom.router import ModelFailed, Router, Task
+from alphaloom.router.endpoints.failures import ServerRefused
+from alphaloom.router.redaction import (
+    GUARDED_LOGGERS,
+    KEY_MASK,
+    LIBRARY_LOGGERS,
+    POSITION_MASK,
+    Redactor,
+    guard_loggers,
+    hold_own_call,
+    redact_text,
+)
 from alphaloom.router.testing import ScriptedModel, ScriptedReply
 
 from ..growth import linear
@@ -157,11 +167,12 @@ def test_no_logger_of_the_room_writes_them_in_words_arguments_errors_or_extras(
 ) -> None:
     logger = logging.getLogger(name)
     guard_loggers([SECRET])
+    monkeypatch.setenv("LITELLM_LOG", "DEBUG")  # else LiteLLM writes nothing of a call of ours
     monkeypatch.setattr(caplog.handler, "formatter", logging.Formatter("%(message)s %(request)s"))  # all tests share it
     before = logger.level
     if not logger.propagate:  # LiteLLM, once loaded, writes by itself
         logger.addHandler(caplog.handler)
-    with caplog.at_level(logging.DEBUG, logger=name):
+    with caplog.at_level(logging.DEBUG, logger=name), hold_own_call():
         logger.setLevel(logging.DEBUG)
         try:
             raise ValueError(f"{HELD} {SECRET}")
@@ -186,14 +197,46 @@ def test_no_logger_of_the_room_writes_them_in_words_arguments_errors_or_extras(
     assert not [word for word in (SECRET, "MSFT", "3,400", "3400", "AAPL", "12,000") if word in said]
 
 
+def guard_of(logger: logging.Logger) -> Any:
+    """Return the room's filter of a logger."""
+    (guard,) = [each for each in logger.filters if type(each).__module__.startswith("alphaloom")]
+    return guard
+
+
+@pytest.mark.parametrize("name", LIBRARY_LOGGERS)
+def test_what_a_library_logs_of_somebody_elses_call_stays_as_it_is_unless_it_has_a_key_of_ours(name: str) -> None:
+    guard_loggers([SECRET])
+    logger, args = logging.getLogger(name), (HELD, "sk-another0123456789")
+    guard = guard_of(logger)
+    record = logger.makeRecord(name, logging.WARNING, "x.py", 1, "%s %s", args, None)
+    assert guard.filter(record)
+    assert (record.msg, record.args) == ("%s %s", args)
+    leak = logger.makeRecord(name, logging.WARNING, "x.py", 1, "with %s", (SECRET,), None)
+    assert guard.filter(leak)
+    assert SECRET not in leak.getMessage()
+
+
+def test_litellm_says_nothing_of_a_call_of_ours_unless_it_is_asked_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    guard_loggers()
+    logger = logging.getLogger("LiteLLM")
+    guard = guard_of(logger)
+    record = logger.makeRecord("LiteLLM", logging.ERROR, "x.py", 1, "broken", (), None)
+    monkeypatch.delenv("LITELLM_LOG", raising=False)
+    with hold_own_call():
+        assert not guard.filter(record)
+        monkeypatch.setenv("LITELLM_LOG", "INFO")
+        assert guard.filter(record)
+    monkeypatch.delenv("LITELLM_LOG")
+    assert guard.filter(record)
+
+
 def test_an_error_of_a_provider_is_said_without_them_and_the_model_sees_all(
     build: Callable[..., Router], task: Callable[..., Task], double: ScriptedModel
 ) -> None:
-    litellm = load_litellm()
     text = f'propose: {HELD}, {{"symbol": "TSLA", "target": 0.25}}'
     echo = f"cannot read: {HELD} {{'symbol': 'TSLA', 'target': 0.25}} key {SECRET}"
     double.script = [
-        litellm.InternalServerError(echo, llm_provider="double", model="small"),
+        ServerRefused(500, echo, {}),
         ScriptedReply('{"text": "a", "direction": 1}'),
     ]
     router = build(

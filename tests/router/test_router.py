@@ -17,8 +17,8 @@ from alphaloom.router import (
     RequestRefused,
     Router,
     Task,
-    load_litellm,
 )
+from alphaloom.router.endpoints.failures import ServerRefused
 from alphaloom.router.testing import ScriptedModel, ScriptedReply
 
 Build = Callable[..., Router]
@@ -29,16 +29,17 @@ SMALL = {"model": "double/small", "place": "local", "input_cost_per_mtok": 1, "o
 LARGE = {"model": "double/large", "tier": "frontier", "input_cost_per_mtok": 3, "output_cost_per_mtok": 15}
 
 
-def refused(status: str) -> Exception:
-    """Return the error that a provider raises."""
-    litellm = load_litellm()
-    kinds: dict[str, Exception] = {
-        "429": litellm.RateLimitError("slow down", llm_provider="double", model="small"),
-        "500": litellm.InternalServerError("broken", llm_provider="double", model="small"),
-        "400": litellm.BadRequestError("too long", llm_provider="double", model="small"),
-        "401": litellm.AuthenticationError("bad key sk-0123456789", llm_provider="double", model="small"),
-    }
-    return kinds[status]
+def refused(status: int, words: str) -> Exception:
+    """Return the error of a server's refusal."""
+    return ServerRefused(status, words, {})
+
+
+REFUSALS = {
+    "429": refused(429, "slow down"),
+    "500": refused(500, "broken"),
+    "400": refused(400, "too long"),
+    "401": refused(401, "bad key sk-0123456789"),
+}
 
 
 def test_a_reply_is_a_record_of_the_schema_with_its_price(build: Build, task: Make, ledger: Ledger) -> None:
@@ -159,7 +160,7 @@ def test_a_reply_in_a_code_fence_is_read(build: Build, task: Make, double: Scrip
 
 
 def test_a_refusal_to_serve_is_tried_again(build: Build, task: Make, double: ScriptedModel, ledger: Ledger) -> None:
-    double.script = [refused("429"), GOOD]
+    double.script = [REFUSALS["429"], GOOD]
     reply = asyncio.run(build().ask(task()))
     assert reply.value.direction == -1
     assert [call.attempts for call in ledger.calls.of("one")] == [2]
@@ -168,7 +169,7 @@ def test_a_refusal_to_serve_is_tried_again(build: Build, task: Make, double: Scr
 def test_the_tier_above_answers_when_this_one_does_not(
     build: Build, task: Make, double: ScriptedModel, ledger: Ledger
 ) -> None:
-    double.script = [refused("500"), GOOD]
+    double.script = [REFUSALS["500"], GOOD]
     reply = asyncio.run(build(models={"small": SMALL, "large": LARGE}, retries=0).ask(task()))
     assert [seen["model"] for seen in double.seen] == ["small", "large"]
     assert (reply.model, reply.tier) == ("large", "frontier")
@@ -178,7 +179,7 @@ def test_the_tier_above_answers_when_this_one_does_not(
 def test_no_reply_at_all_is_said_and_costs_nothing(
     build: Build, task: Make, double: ScriptedModel, ledger: Ledger
 ) -> None:
-    double.script = [refused("500")]
+    double.script = [REFUSALS["500"]]
     router = build(retries=0)
     with pytest.raises(ModelFailed, match=r"no reply from small: .*broken") as caught:
         asyncio.run(router.ask(task()))
@@ -192,7 +193,7 @@ def test_no_reply_at_all_is_said_and_costs_nothing(
 def test_whether_asking_again_may_help_is_told_apart(
     build: Build, task: Make, double: ScriptedModel, status: str, kind: type[ModelFailed]
 ) -> None:
-    double.script = [refused(status)]
+    double.script = [REFUSALS[status]]
     with pytest.raises(ModelFailed) as caught:
         asyncio.run(build(retries=0).ask(task()))
     assert type(caught.value) is kind
@@ -306,7 +307,7 @@ def test_no_key_is_ever_written_down_or_said(
     key = "sk-0123456789"
     router = build({"MY_KEY": key}, models={"large": LARGE | {"api_key_env": "MY_KEY"}}, retries=0)
     asyncio.run(router.ask(task()))
-    double.script = [refused("401")]
+    double.script = [REFUSALS["401"]]
     with pytest.raises(ModelFailed) as failed:
         asyncio.run(router.ask(task("again")))
     with pytest.raises(Confidential) as leaked:
@@ -323,16 +324,43 @@ def test_a_model_without_a_known_price_is_refused(build: Build, task: Make, doub
     assert double.seen == []
 
 
-def test_closing_frees_the_provider(build: Build, task: Make) -> None:
-    litellm = load_litellm()
-    before = list(litellm.custom_provider_map)
+WONT = ScriptedReply("I can't help with that.", finish="content_filter")
+HELD_BACK = ScriptedReply("", finish="content_filter")
 
-    async def use() -> None:
-        router = build()
-        await router.close()
-        await router.ask(task())
-        assert len(litellm.custom_provider_map) == len(before) + 1
-        await router.close()
 
-    asyncio.run(use())
-    assert litellm.custom_provider_map == before
+def test_a_refusal_is_said_in_the_models_own_words_and_not_asked_for_again(
+    build: Build, task: Make, double: ScriptedModel
+) -> None:
+    double.script = [WONT]
+    for _ in range(2):  # a resumed run asks nobody again
+        with pytest.raises(ReplyRefused) as refused:
+            asyncio.run(build().ask(task()))
+        assert refused.value.message == "small gave no reply: it refused: I can't help with that."
+        assert len(double.seen) == 1
+
+
+def test_a_second_model_is_asked_for_what_the_first_refused(build: Build, task: Make, double: ScriptedModel) -> None:
+    double.script = [WONT, GOOD]
+    models = {"small": SMALL, "large": LARGE}
+    reply = asyncio.run(build(models=models).ask(task()))
+    assert (reply.model, [seen["model"] for seen in double.seen]) == ("large", ["small", "large"])
+
+
+def test_who_refused_and_whose_reply_did_not_fit_are_told_apart(
+    build: Build, task: Make, double: ScriptedModel
+) -> None:
+    double.script = [HELD_BACK, BAD]
+    with pytest.raises(ReplyRefused) as refused:
+        asyncio.run(build(models={"small": SMALL, "large": LARGE}).ask(task()))
+    first, second, *reasons = refused.value.message.split("\n")
+    assert first == "small gave no reply: its provider's content filter held it back"
+    assert second == "large gave no reply that fits Idea, after 2 repairs:"
+    assert "direction" in "".join(reasons)
+    assert len(double.seen) == 4
+
+
+def test_a_refusal_of_a_repair_ends_the_repairs(build: Build, task: Make, double: ScriptedModel) -> None:
+    double.script = [BAD, WONT]
+    with pytest.raises(ReplyRefused, match="small gave no reply: it refused"):
+        asyncio.run(build().ask(task()))
+    assert len(double.seen) == 2
