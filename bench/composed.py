@@ -62,7 +62,8 @@ class Market:
         values = rng.standard_normal((HORIZON + days, looks, names), dtype=np.float32)
         for day in range(1, HORIZON + days):
             values[day] = memory * values[day - 1] + np.sqrt(1 - memory**2) * values[day]
-        ranks = np.stack([rank_rows(np.ascontiguousarray(values[:, look])) - 0.5 for look in range(looks)])
+        frames = [rank_rows(np.ascontiguousarray(values[:, look])) - 0.5 for look in range(looks)]
+        ranks = np.stack(frames).astype(np.float32)
         returns = rng.standard_normal((days + HORIZON, names))
         sums = np.cumsum(np.vstack([np.zeros(names), returns]), axis=0)
         label = (sums[HORIZON:] - sums[:-HORIZON])[:days]
@@ -121,7 +122,7 @@ def mask_half(frame: Ranks, rng: np.random.Generator) -> Ranks:
 
 def add_noise(frame: Ranks, rng: np.random.Generator) -> Ranks:
     """Return a frame with independent noise of the same spread added."""
-    return frame + frame.std() * rng.standard_normal(frame.shape, dtype=np.float32)
+    return np.asarray(frame + frame.std() * rng.standard_normal(frame.shape, dtype=np.float32), dtype=np.float32)
 
 
 def count_acceptances(seed: int, looks: int, days: int, names: int, *, removed: bool) -> Counter[str]:

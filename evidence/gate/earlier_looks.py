@@ -259,7 +259,8 @@ class Removal:
             design = np.stack([_rank_among(frame[block], present) for frame in self.removed])
             if sum(kept.nbytes for kept, _ in self._designs.values()) + design.nbytes > MAX_DESIGN_BYTES:
                 self._designs.clear()
-            self._designs[key] = design, np.linalg.pinv(design @ design.T, rcond=MIN_EIGENVALUE, hermitian=True)
+            inverse: Frame = np.linalg.pinv(design @ design.T, rcond=MIN_EIGENVALUE, hermitian=True).astype(np.float64)
+            self._designs[key] = design, inverse
         return self._designs[key]
 
 

@@ -10,23 +10,29 @@ import io
 import sys
 import zipfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .blocks import list_blocks, shorten
 from .features import FEATURE_BUCKETS, build_features, hash_buckets, normalise_prompt
 from .fit import fit_softmax
-from .model import SHIPPED, Classifier, WeightTable
+from .model import ATTACHMENT_CHARS, SHIPPED, Classifier, WeightTable, quantise
 from .neighbours import Neighbours
 from .prompt_reading import INTENTS
-from .training_prompts import Example, add_noise, read_examples
+from .training_prompts import Example, add_noise, read_attachments, read_examples
 
 NGRAM_PENALTY = 0.1
 MIN_PROMPTS_PER_BUCKET = 2
 """Minimum prompts in which a bucket must occur."""
+ATTACHMENT_PENALTY = 0.03
+CALIBRATION_PENALTY = 1e-6
+CALIBRATION_VOICES = ("voice_7",)
+"""Writers that are left out to calibrate the probability of hardness: requests as they stand with an attachment."""
+TABLE_ARRAYS = ("steps", "sizes", "bias", "rarity", "attached", "attached_scale", "calibration")
 NOISE_ROUNDS = (("typos", 1), ("case", 1), ("chatter", 1), ("chatter", 2), ("wrapper", 1), ("wrapper", 2))
 """Kinds of noise with their seeds, each applied to every prompt; noise that adds words has two rounds."""
 
@@ -47,9 +53,37 @@ def train_table(examples: Sequence[Example]) -> WeightTable:
     return WeightTable.of(weights, bias, rarity, rarest, _index_neighbours(examples))
 
 
+def teach_attachments(table: WeightTable, examples: Sequence[Example], attachments: Sequence[str]) -> WeightTable:
+    """Return a table that also tells blocks of attachments from requests."""
+    pasted = [shorten(block, ATTACHMENT_CHARS) for text in attachments for block in list_blocks(text)]
+    asked = list({example.template: example.prompt for example in examples}.values())
+    scale = table.rarity.astype(np.float32) * np.float32(table.rarest / 255)
+    classes = np.array([1] * len(pasted) + [0] * len(asked))
+    weights, bias = fit_softmax(
+        _build_rows([*pasted, *asked], scale), classes, _weigh_classes(classes), ATTACHMENT_PENALTY
+    )
+    steps, sizes = quantise((weights[:, 1] - weights[:, 0])[:, None])
+    return replace(table, attached=steps[:, 0], attached_scale=np.array([sizes[0], bias[1] - bias[0]]))
+
+
+def calibrate(table: WeightTable, logits: NDArray[np.float64], hard: NDArray[np.bool_]) -> WeightTable:
+    """Return a table whose probability of hardness is that seen on left-out writers (Platt scaling).
+
+    Parameters
+    ----------
+    logits
+        Logit of hardness of each left-out prompt, `[prompts]`.
+    hard
+        Its label, `[prompts]`.
+    """
+    rows = sp.csr_array(logits[:, None])
+    weights, bias = fit_softmax(rows, hard.astype(np.int64), np.ones(len(hard)), CALIBRATION_PENALTY)
+    return replace(table, calibration=np.array([weights[0, 1] - weights[0, 0], bias[1] - bias[0]]))
+
+
 def encode_table(table: WeightTable) -> bytes:
     """Return the bytes of a table's file: a compressed archive without timestamps."""
-    arrays = {name: getattr(table, name) for name in ("steps", "sizes", "bias", "rarity")} | table.near.arrays()
+    arrays = {name: getattr(table, name) for name in TABLE_ARRAYS} | table.near.arrays()
     arrays["rarest"] = np.float64(table.rarest)
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -62,12 +96,17 @@ def encode_table(table: WeightTable) -> bytes:
 
 @dataclass(frozen=True)
 class VoiceFold:
-    """Accuracy on a voice left out of the training: share of right intents, balanced share of right difficulties."""
+    """Accuracy on a voice left out of the training: share of right intents, balanced share of right difficulties.
+
+    `logits` and `hard` are the logit of hardness and the label of each of its prompts.
+    """
 
     voice: str
     prompts: int
     intent: float
     difficulty: float
+    logits: NDArray[np.float64]
+    hard: NDArray[np.bool_]
 
 
 def judge_left_out_voices(examples: Sequence[Example], voices: Sequence[str] | None = None) -> Iterator[VoiceFold]:
@@ -75,20 +114,28 @@ def judge_left_out_voices(examples: Sequence[Example], voices: Sequence[str] | N
     for voice in voices or sorted({example.voice for example in examples}):
         training = [example for example in examples if example.voice != voice]
         left_out = [example for example in examples if example.voice == voice]
-        intent, difficulty = _measure_accuracy(Classifier(train_table(training), "fold"), left_out)
-        yield VoiceFold(voice, len(left_out), intent, difficulty)
+        classifier = Classifier(train_table(training), "fold")
+        intent, difficulty = _measure_accuracy(classifier, left_out)
+        logits = np.array([classifier.vectors.scores(example.prompt)[-1] for example in left_out])
+        hard = np.array([example.hard for example in left_out])
+        yield VoiceFold(voice, len(left_out), intent, difficulty, logits, hard)
 
 
 def build_classifier(path: Path = SHIPPED) -> None:
     """Write the classifier, and print its accuracy on voices left out of the training."""
-    examples = read_examples()
-    for fold in judge_left_out_voices(examples):
+    examples, folds = read_examples(), []
+    for fold in judge_left_out_voices(examples, CALIBRATION_VOICES):
+        folds.append(fold)
         print(
             f"{fold.voice}: intent {fold.intent:.3f}, difficulty {fold.difficulty:.3f} (balanced), "
             f"{fold.prompts} prompts",
             flush=True,
         )
-    path.write_bytes(encode_table(train_table(examples)))
+    table = teach_attachments(train_table(examples), examples, read_attachments())
+    table = calibrate(
+        table, np.concatenate([fold.logits for fold in folds]), np.concatenate([fold.hard for fold in folds])
+    )
+    path.write_bytes(encode_table(table))
     print(
         f"{path.name}: {path.stat().st_size:,} bytes from {len(examples):,} prompts of "
         f"{len({example.template for example in examples}):,} templates"

@@ -99,6 +99,10 @@ class EmbeddingVectors:
         """Return the logits of a prompt, float64, ``[intents + 1]``."""
         return self._beside.scores(prompt) + EMBEDDING_WEIGHT * self.alone(prompt)
 
+    def attachment(self, text: str) -> float:
+        """Return the log-odds of the n-grams that a text is attached to a request."""
+        return self._beside.attachment(text)
+
     def alone(self, prompt: str) -> NDArray[np.float64]:
         """Return the logits by the embedding alone, float64, ``[intents + 1]``."""
         row = self.rows([prompt])[0].weights.astype(np.float64)

@@ -86,6 +86,12 @@ def _read(path: Path) -> Iterator[Example]:
             ) from None
 
 
+def read_attachments(folder: Path = TRAINING_FOLDER / "attachments") -> list[str]:
+    """Return texts as people attach them to a request: code, logs, tables, JSON, formulas, passages, threads."""
+    lines = (line for path in sorted(folder.glob("*.jsonl")) for line in path.read_text("utf-8").splitlines())
+    return [json.loads(line)["text"] for line in lines]
+
+
 def _fill_template(template: str, slots: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """Yield a template with its fillings; every further prompt takes the next value of each slot."""
     for turn in range(min(max([len(values) for values in slots.values()], default=1), FILLINGS)):

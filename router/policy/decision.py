@@ -14,6 +14,7 @@ from ..calls.prices import find_price
 from ..calls.replies import measure_depth
 from ..calls.task import Sensitivity, Task
 from ..classifier import INTENTS
+from ..classifier.blocks import find_request
 from ..config import ModelSettings, RouterConfig, Tier
 from ..errors import NoModel
 from .eligibility import Route, bar_reason, list_permitted_models
@@ -158,8 +159,8 @@ class Decider:
         """Return the decision on a task, and the models in the order in which they are asked.
 
         The models of its tier come first, then those above. A model below is asked only where there is no other, as in
-        a configuration with one model. A task is classified by its last message: those before are the same for a whole
-        role.
+        a configuration with one model. A task is classified by its last message that is more than data: our agents send
+        data alone in the last one.
 
         Raises
         ------
@@ -172,7 +173,7 @@ class Decider:
         sent = sum(len(message.content.encode(errors="replace")) for message in task.messages)
         decision = self.decide(
             RoutingQuestion(
-                prompt=task.messages[-1].content, role=task.role, intent=task.intent,
+                prompt=find_request([message.content for message in task.messages]), role=task.role, intent=task.intent,
                 context_tokens=int(sent / PROMPT_BYTES_PER_TOKEN) + 1, reply_tokens=task.max_tokens,
                 schema_depth=measure_depth(task.schema.model_json_schema()), sensitivity=task.sensitivity,
                 jurisdiction=task.jurisdiction, latency_s=task.latency_s, failures=failures or {}, attested=attested,
