@@ -196,7 +196,7 @@ def _add_scores(server: ToolServer, served: ServedCaller) -> None:
     @json_tool
     def submit_to_gate(
         ids: Annotated[list[FactorId], Field(min_length=1, max_length=20, description="Scored factors")],
-        key: CallKey = "",
+        key: Annotated[str, Field(max_length=200, description="Echoed; the same factors are tested once")] = "",
         as_set: Annotated[
             bool, Field(description="Test the weighted combination of 2 to 10 factors, for one trial")
         ] = False,

@@ -167,7 +167,10 @@ class ModelBackend:
         if settings.api_base is None or provider not in SERVER_PROVIDERS:
             return await self._clients.ask(name, settings, key, request)
         if provider == "openai" and settings.place in ("region", "remote"):  # it may be OpenAI's own
-            parameters = fit_parameters(model, parameters)
+            try:
+                parameters = fit_parameters(model, parameters)
+            except Exception as error:
+                raise NotSent(str(error)) from error
         extra = parameters.pop("extra_body", {})
         body = {"messages": request["messages"], **parameters, **extra}
         return await self._servers.ask(name, settings, key, self._pinned.get(name), body)

@@ -137,6 +137,11 @@ class Charges:
         return HedgedAttempt(name, "", used.tokens_in, used.tokens_out, usd)
 
 
+FEE_PROVIDERS = frozenset(("perplexity",))
+"""Providers that charge for each request beside its tokens. No cap on money could hold, so their models count as
+unpriced until the settings give a price that includes the fee."""
+
+
 def find_price(settings: ModelSettings, tokens_in: int = 0) -> tuple[float, float] | None:
     """Return US dollars per token in and per token out, for a prompt of `tokens_in` tokens; None where unknown.
 
@@ -148,6 +153,8 @@ def find_price(settings: ModelSettings, tokens_in: int = 0) -> tuple[float, floa
         return 0.0, 0.0
     listing = find_listing(settings.model)
     if "input_cost_per_token" not in listing or "output_cost_per_token" not in listing:
+        return None
+    if settings.model.partition("/")[0] in FEE_PROVIDERS and listing.get("search_context_cost_per_query"):
         return None
     price_in, price_out = (
         _find_price_at_length(listing, name, tokens_in) for name in ("input_cost_per_token", "output_cost_per_token")

@@ -42,6 +42,8 @@ HTTP_PROVIDERS = frozenset(
 """Providers for which LiteLLM takes an HTTP client from the call. For others it connects by itself."""
 MARKED_PROVIDERS = frozenset(("anthropic", "azure_ai", "bedrock", "databricks", "openrouter", "vertex_ai"))
 """Providers whose Claude models cache only what the request marks; others cache by themselves, or have no cache."""
+DEFAULT_ADDRESSES = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
+OPENAI_HEADERS = frozenset(("openai-organization", "openai-project"))
 LOAD_SETTINGS = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
     "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS": "True",
@@ -85,6 +87,14 @@ def _set_environment(settings: Mapping[str, str]) -> Iterator[None]:
 def require_connection(settings: ModelSettings) -> None:
     """Raise `NoModel` if LiteLLM would connect to a model's provider by itself."""
     provider = settings.model.partition("/")[0]
+    if provider == "litellm_proxy" and not settings.api_base:  # OpenAI's library would take its own address
+        raise NoModel(
+            f"{settings.model} has no address",
+            field="api_base",
+            got=None,
+            allowed="the address of your LiteLLM proxy",
+            hint="Write api_base: ADDRESS beside model.",
+        )
     if provider == AZURE or provider in SDK_PROVIDERS | HTTP_PROVIDERS:
         return
     if settings.api_base and provider in SERVER_PROVIDERS:
@@ -129,7 +139,11 @@ class ProviderClients:
         try:
             response = await litellm.acompletion(
                 model=settings.model,
-                **{name: value for name, value in {"api_base": settings.api_base, "api_key": key}.items() if value},
+                **{
+                    name: value
+                    for name, value in {"api_base": _find_address(settings), "api_key": key}.items()
+                    if value
+                },
                 **dict(request, messages=mark_stable_prefix(settings.model, request["messages"])),
                 client=self._connect(name, settings, key),
                 timeout=self._seconds,
@@ -140,6 +154,8 @@ class ProviderClients:
         except _PassedThrough as passed:
             raise passed.error from None
         except Exception as error:
+            if sent.answered:  # the provider has charged for an answer that LiteLLM cannot read
+                raise Unreadable(str(error)) from error
             if sent.requests:
                 raise
             raise NotSent(str(error)) from error
@@ -160,15 +176,25 @@ class ProviderClients:
         if self._plain is None or self._loop is not loop:  # connections of a closed loop ended with it
             self._loop, self._plain, self._made = loop, _make_plain_client(self._seconds), {}
         if name not in self._made:
-            self._made[name] = _make_client(settings, key, _guard(self._plain), self._seconds)
+            guard = _guard(self._plain, _list_foreign_headers(settings.model.partition("/")[0]))
+            self._made[name] = _make_client(settings, key, guard, self._seconds)
         return self._made[name]
 
 
+def _find_address(settings: ModelSettings) -> str | None:
+    """Return the address of a provider that is otherwise taken from the environment; None where LiteLLM has it.
+
+    Text and key go where the configuration says, never where a variable of another program points.
+    """
+    return settings.api_base or DEFAULT_ADDRESSES.get(settings.model.partition("/")[0])
+
+
 class _Sent:
-    """Counts the requests of one call that went out."""
+    """Counts the requests of one call that went out; `answered`: one of them was answered with success."""
 
     def __init__(self) -> None:
         self.requests = 0
+        self.answered = False
 
 
 _SENT: ContextVar[_Sent] = ContextVar("alphaloom_sent")
@@ -189,13 +215,26 @@ def _make_plain_client(seconds: float) -> Any:
     return httpx.AsyncClient(verify=handlers.get_ssl_configuration(), timeout=seconds, follow_redirects=False)
 
 
-def _guard(plain: Any) -> Any:
-    """Return a transport that sends through `plain`, bounds the answer, and lets every failure pass LiteLLM."""
+def _list_foreign_headers(provider: str) -> frozenset[str]:
+    """Return the headers that OpenAI's library takes from the environment, which are for OpenAI alone."""
+    if provider == "openai":
+        return frozenset()
+    lines = os.environ.get("OPENAI_CUSTOM_HEADERS", "").splitlines()
+    return OPENAI_HEADERS | {line.partition(":")[0].strip().lower() for line in lines if ":" in line}
+
+
+def _guard(plain: Any, removed: frozenset[str] = frozenset()) -> Any:
+    """Return a transport that sends through `plain`, bounds the answer, and lets every failure pass LiteLLM.
+
+    Headers named in `removed`, in small letters, are not sent.
+    """
     httpx: Any = importlib.import_module("httpx")
 
     async def handle(_: Any, request: Any) -> Any:
         _SENT.get().requests += 1
         request.headers["accept-encoding"] = ACCEPTED_ENCODING
+        for name in removed & {name.lower() for name in request.headers}:
+            del request.headers[name]
         try:
             response = await plain.send(request, stream=True)
             try:
@@ -205,6 +244,7 @@ def _guard(plain: Any) -> Any:
             require_success(response, body)
         except (httpx.HTTPError, ServerRefused, Unreadable) as error:
             raise _PassedThrough(error) from None
+        _SENT.get().answered = True
         headers = [(name, value) for name, value in response.headers.raw if name.lower() not in _REPLACED_HEADERS]
         return httpx.Response(response.status_code, headers=headers, content=body, request=request)
 
@@ -231,9 +271,11 @@ def _make_client(settings: ModelSettings, key: str | None, transport: Any, secon
             http_client=plain,
             max_retries=0,
         )
-    _, _, found, address = litellm.get_llm_provider(settings.model, api_base=settings.api_base, api_key=key)
+    _, _, found, address = litellm.get_llm_provider(settings.model, api_base=_find_address(settings), api_key=key)
     # Without any key the provider itself refuses, as with a wrong one.
     usable = key or found or (os.environ.get("OPENAI_API_KEY") if provider == "openai" else None) or "none"
+    if not address:
+        raise NotSent(f"LiteLLM knows no address of {settings.model}: write api_base: ADDRESS beside model")
     return sdk.AsyncOpenAI(api_key=usable, base_url=address, http_client=plain, max_retries=0)
 
 

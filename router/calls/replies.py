@@ -73,11 +73,19 @@ def read_reply(answer: ModelAnswer, schema: type[BaseModel]) -> BaseModel:
     The object may stand among words or in a fence. If the content has no object that fits, the thoughts (`<think>`) are
     read. Several different objects that fit are refused, because the intended one is unknown.
     """
-    if answer.finish == REFUSED:
+    if answer.finish != REFUSED:
+        return _read_answer(answer, schema)
+    try:
+        return _read_answer(answer, schema)
+    except Misfit:
         words = answer.text.strip()
         raise Refusal(
             f"it refused: {_shorten_reason(words)}" if words else "its provider's content filter held it back"
-        )
+        ) from None
+
+
+def _read_answer(answer: ModelAnswer, schema: type[BaseModel]) -> BaseModel:
+    """Return the record of an answer that is no refusal."""
     if answer.finish == "length":
         raise Misfit(f"the reply was cut off after {answer.tokens_out} tokens; say less, so that the JSON is complete")
     content, thoughts = split_thoughts(answer.text)

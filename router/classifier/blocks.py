@@ -56,11 +56,15 @@ def list_blocks(text: str) -> list[str]:
 
 
 def find_request(messages: Sequence[str]) -> str:
-    """Return the last of some messages that has a block to read; the last one where none has.
+    """Return the last of some messages that has a line of prose; the last one where none has.
 
     The agents send their data as one line of JSON, and what they ask for stands in the message before it.
     """
-    return next((text for text in reversed(messages) if next(_iterate_blocks(text), None)), messages[-1])
+    return next((text for text in reversed(messages) if _has_prose(text)), messages[-1])
+
+
+def _has_prose(text: str) -> bool:
+    return any(_is_prose(line) and _WORD.search(line) for line in text.splitlines()[:MAX_LINES])
 
 
 def mend_text(text: str) -> str:

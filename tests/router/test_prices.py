@@ -137,3 +137,9 @@ def test_a_model_elsewhere_that_the_list_gives_no_price_is_refused_until_the_set
         Charges({"m": model(**free)}).require_price("m")
     free |= {"input_cost_per_mtok": 0, "output_cost_per_mtok": 0}
     assert Charges({"m": model(**free)}).require_price("m") == (0.0, 0.0)
+
+
+def test_a_fee_for_each_request_leaves_a_model_unpriced() -> None:
+    assert find_price(ModelSettings(model="perplexity/sonar")) is None
+    priced = ModelSettings(model="perplexity/sonar", input_cost_per_mtok=13.0, output_cost_per_mtok=1.0)
+    assert find_price(priced) == (13e-6, 1e-6)

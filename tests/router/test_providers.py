@@ -174,6 +174,37 @@ def test_each_provider_is_asked_over_a_connection_of_ours_and_once(
     assert len(wire.seen) == 1
 
 
+def test_text_and_key_go_where_the_configuration_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A variable of another program names no address, and its headers are for OpenAI alone."""
+    for variable in ("OPENAI_BASE_URL", "OPENAI_API_BASE", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_BASE"):
+        monkeypatch.setenv(variable, "https://elsewhere.example/v1")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "x-secret: told")
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
+    wire = Wire(monkeypatch, CHAT)
+    for model in (GPT, "perplexity/sonar"):
+        ask(model)
+    wire.answer = lambda: httpx.Response(200, stream=httpx.ByteStream(json.dumps(SPEECH).encode()))
+    ask(CLAUDE)
+    assert [request.url.host for request in wire.seen] == ["api.openai.com", "api.perplexity.ai", "api.anthropic.com"]
+    assert ["x-secret" in request.headers for request in wire.seen] == [True, False, False]
+    assert ["openai-organization" in request.headers for request in wire.seen] == [True, False, False]
+
+
+def test_a_proxy_without_an_address_is_not_asked() -> None:
+    with pytest.raises(NoModel, match="has no address"):
+        require_connection(ModelSettings(model="litellm_proxy/some"))
+
+
+@pytest.mark.parametrize("body", [{"candidates": "x"}, [], {"error": {"code": 400, "message": "no"}}])
+@pytest.mark.parametrize("model", ["gemini/gemini-2.5-flash", GPT])
+def test_an_answer_with_success_that_cannot_be_read_is_charged(
+    model: str, body: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Wire(monkeypatch, body)
+    with pytest.raises(Unreadable):
+        ask(model)
+
+
 def test_azure_is_asked_over_a_connection_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     wire = Wire(monkeypatch, CHAT)
     assert ask("azure/gpt-4o", api_base="https://here.example").content == IDEA

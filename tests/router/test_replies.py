@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given, strategies as st
 from pydantic import BaseModel, ConfigDict
 
+from alphaloom.router.calls.completions import REFUSED
 from alphaloom.router.calls.replies import (
     MAX_REPLY_OBJECTS,
     Misfit,
     ModelAnswer,
     NotJson,
+    Refusal,
     build_repair_request,
     build_response_format,
     check_json,
@@ -168,3 +170,10 @@ class Holder(BaseModel):
 def test_only_a_schema_that_leaves_nothing_open_is_called_strict() -> None:
     strict = [build_response_format(schema)["json_schema"]["strict"] for schema in (Closed, Open, Holder)]
     assert strict == [True, False, False]
+
+
+def test_a_reply_that_fits_is_read_however_its_provider_ends_it() -> None:
+    fits = ModelAnswer('{"text": "drift", "direction": 1}', REFUSED, 10, 10, "m")
+    assert read_reply(fits, Idea) == Idea(text="drift", direction=1)
+    with pytest.raises(Refusal, match="it refused: I would rather not"):
+        read_reply(ModelAnswer("I would rather not.", REFUSED, 10, 10, "m"), Idea)

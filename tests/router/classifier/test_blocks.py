@@ -58,4 +58,7 @@ def test_a_message_of_data_alone_is_no_request() -> None:
     data = '{"market": {"fields": ["close", "volume"], "horizon_days": 5}, "record": {"factors": []}}' * 4
     assert find_request(["You propose hypotheses about stocks.", data]) == "You propose hypotheses about stocks."
     assert find_request([data]) == data
+    assert (
+        find_request(["Write a factor on momentum.", '{"fields": ["close"], "n": 3}']) == "Write a factor on momentum."
+    )
     assert find_request(["a page of rules", "what is the newest close?"]) == "what is the newest close?"
