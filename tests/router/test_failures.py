@@ -24,27 +24,28 @@ def no_network() -> None:
     """Allow what the rest of the room forbids: these tests ask servers of their own."""
 
 
+def answer(server: socket.socket, what: str) -> None:
+    """Take one call and break off as told."""
+    with suppress(OSError):
+        caller, _ = server.accept()
+        caller.recv(1 << 16)
+        if what.isdigit():
+            caller.sendall(HEAD % (int(what), len(BODY)) + BODY)
+        elif what == "half":
+            caller.sendall(HEAD % (200, 99) + b"{")
+        elif what == "reset":
+            caller.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        elif what == "hang":
+            while caller.recv(1 << 16):  # until the caller leaves
+                pass
+        caller.close()
+
+
 @contextmanager
 def saying(what: str) -> Iterator[int]:
     """Serve what breaks as told; yield the port."""
     with closing(socket.create_server(("127.0.0.1", 0))) as server:
-
-        def answer() -> None:
-            with suppress(OSError):
-                caller, _ = server.accept()
-                caller.recv(1 << 16)
-                if what.isdigit():
-                    caller.sendall(HEAD % (int(what), len(BODY)) + BODY)
-                elif what == "half":
-                    caller.sendall(HEAD % (200, 99) + b"{")
-                elif what == "reset":
-                    caller.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-                elif what == "hang":
-                    while caller.recv(1 << 16):  # until the caller leaves
-                        pass
-                caller.close()
-
-        thread = threading.Thread(target=answer)
+        thread = threading.Thread(target=answer, args=(server, what))
         thread.start()
         yield free_port() if what == "dead" else server.getsockname()[1]
         with suppress(OSError):
