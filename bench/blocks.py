@@ -182,7 +182,11 @@ def thinned(panel: Panel, names: int) -> Panel:
     """Return a panel of so many names, spread evenly over the alphabet."""
     if names >= panel.names:
         return panel
-    columns = np.linspace(0, panel.names - 1, names).astype(int)
+    return take_columns(panel, np.linspace(0, panel.names - 1, names).astype(int))
+
+
+def take_columns(panel: Panel, columns: NDArray[np.int64]) -> Panel:
+    """Return a panel with some of its symbols, by their places."""
     return Panel(
         dates=panel.dates,
         symbols=tuple(panel.symbols[at] for at in columns),

@@ -40,6 +40,7 @@ from alphaloom.factors import Engine, ParseError, parse
 from alphaloom.ledger import Ledger
 from alphaloom.market import Panel, PanelSource, load_panel
 from bench.adaptive import Room, claim_of, clock
+from bench.blocks import take_columns
 
 Frame = NDArray[np.float64]
 SETTINGS: Final = EvidenceSettings(max_similarity=1.0, max_redundancy=1.0, published=False)
@@ -89,16 +90,7 @@ def draw_part(panel: Panel, rng: np.random.Generator, days: int, names: int) -> 
     span = panel.rows(start, min(start + days, panel.days))
     steady = np.flatnonzero(span.universe.mean(axis=0) > 0.95)
     columns = np.sort(rng.choice(steady, min(names, len(steady)), replace=False))
-    return Panel(
-        dates=span.dates,
-        symbols=tuple(span.symbols[at] for at in columns),
-        fields={name: np.ascontiguousarray(values[:, columns]) for name, values in span.fields.items()},
-        universe=np.ascontiguousarray(span.universe[:, columns]),
-        groups={name: codes[columns] for name, codes in span.groups.items()},
-        group_labels=span.group_labels,
-        notes=span.notes,
-        back_adjusted=span.back_adjusted,
-    )
+    return take_columns(span, columns)
 
 
 @dataclass(frozen=True)

@@ -58,8 +58,8 @@ BUILDS = {
 }
 """The CPU build pulls torchvision and two others in, linked to CUDA; importing them fails beside a torch without it."""
 TORCH_HINT = (
-    "The package registry that uv asks has no torch for processors. Name one that has it in UV_INDEX, such as "
-    "https://download.pytorch.org/whl/cpu, or a folder with the wheel in UV_FIND_LINKS, and run this again."
+    "The package index that uv asks has no torch for processors. Name PyTorch's index for CPU in UV_INDEX (its "
+    "installation page has the address), or a folder with the wheel in UV_FIND_LINKS, and run this again."
 )
 FAILURE_HINTS = (
     (re.compile(r"torch\b[^\n]*\+cpu|torch\b[^\n]*\bcpu\b"), TORCH_HINT),
