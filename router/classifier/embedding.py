@@ -99,6 +99,11 @@ class EmbeddingVectors:
         """Return the logits of a prompt, float64, ``[intents + 1]``."""
         return self._beside.scores(prompt) + EMBEDDING_WEIGHT * self.alone(prompt)
 
+    @property
+    def calibration(self) -> NDArray[np.float64]:
+        """Slope and intercept ``[2]`` of the n-grams' logit of hardness, which are taken for the sum as well."""
+        return self._beside.calibration
+
     def attachment(self, text: str) -> float:
         """Return the log-odds of the n-grams that a text is attached to a request."""
         return self._beside.attachment(text)

@@ -41,6 +41,11 @@ class Vectors(Protocol):
         """The dimension of the features."""
         ...
 
+    @property
+    def calibration(self) -> NDArray[np.float64]:
+        """Slope and intercept ``[2]`` that make a logit of hardness a probability."""
+        ...
+
     def rows(self, prompts: Sequence[str]) -> list[Features]:
         """Return the features of each prompt."""
         ...
@@ -96,9 +101,7 @@ class WeightTable:
         text = normalise_prompt(prompt)
         features = weigh_text(text, self._rarity)
         summed = features.weights @ self.steps[features.rows].astype(np.float32)
-        scores = np.asarray(summed * self.sizes + self.bias, dtype=np.float64) + self.near.scores(text)
-        scores[-1] = self.calibration[0] * scores[-1] + self.calibration[1]
-        return scores
+        return np.asarray(summed * self.sizes + self.bias, dtype=np.float64) + self.near.scores(text)
 
     def attachment(self, text: str) -> float:
         """Return the log-odds that a text is attached to a request, rather than the request itself."""
@@ -216,7 +219,8 @@ class Classifier:
         logits = np.mean([row[:-1] for row in scores], axis=0)
         intents = np.exp(logits - logits.max())
         shares = intents / intents.sum()
-        hard = 1.0 / (1.0 + np.exp(-max(row[-1] for row in scores)))
+        slope, intercept = self.vectors.calibration
+        hard = 1.0 / (1.0 + np.exp(-(slope * max(row[-1] for row in scores) + intercept)))
         return PromptReading(dict(zip(INTENTS, (float(share) for share in shares), strict=True)), float(hard))
 
     def _list_requests(self, prompt: str) -> list[str]:

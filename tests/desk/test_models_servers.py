@@ -16,6 +16,7 @@ from alphaloom.ledger import Ledger, ModelCall, Run
 
 from ..serving.measurement import streaming
 from ..serving.measurement.streaming import serving
+from .test_models import said
 
 Capture = pytest.CaptureFixture[str]
 PLAN = ("plan", "--gpu", "h200", "--model", "Llama-3.1-8B")
@@ -41,13 +42,6 @@ def uv(elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
     monkeypatch.setenv("FAKE_UV_CALLS", str(elsewhere / "calls.txt"))
     monkeypatch.setattr("shutil.disk_usage", lambda _: type("Usage", (), {"free": 10**12}))
-
-
-def said(capsys: Capture, *arguments: str, code: int = 0) -> str:
-    capsys.readouterr()
-    assert run_command(["models", *arguments]) == code
-    captured = capsys.readouterr()
-    return captured.out + captured.err
 
 
 def told(capsys: Capture, *arguments: str, code: int = 0) -> Any:
