@@ -48,10 +48,10 @@ STRONGEST: Final = 10
 
 @dataclass(frozen=True)
 class Market:
-    """Formulas' centred ranks `[K, horizon + D, N]`, the order of labels `[D, N]`, and each formula's t and p-value."""
+    """Formulas' centred ranks `[K, horizon + D, N]`, the label `[D, N]`, and each formula's t and p-value `[K]`."""
 
     ranks: Ranks
-    order: NDArray[np.float64]
+    label: NDArray[np.float64]
     t: NDArray[np.float64]
     p: NDArray[np.float64]
 
@@ -67,11 +67,11 @@ class Market:
         returns = rng.standard_normal((days + HORIZON, names))
         sums = np.cumsum(np.vstack([np.zeros(names), returns]), axis=0)
         label = (sums[HORIZON:] - sums[:-HORIZON])[:days]
-        tests = [test(frame[HORIZON:], label) for frame in ranks]
+        tests = [run_trial(frame[HORIZON:], label) for frame in ranks]
         return cls(ranks, label, np.array([each[0] for each in tests]), np.array([each[1] for each in tests]))
 
 
-def test(frame: NDArray[np.floating], label: NDArray[np.float64]) -> tuple[float, float]:
+def run_trial(frame: NDArray[np.floating], label: NDArray[np.float64]) -> tuple[float, float]:
     """Return t and one-sided p-value of a frame `[D, N]` against labels, as a trial computes them."""
     daily = row_rank_correlation(frame.astype(np.float32), order_rows(label))
     found = run_mean_test(daily, None, HORIZON, LAG)
@@ -135,7 +135,7 @@ def count_acceptances(seed: int, looks: int, days: int, names: int, *, removed: 
         values = np.ascontiguousarray(compose(market, rng)[HORIZON:])
         frame = rank_rows(values).astype(np.float64) - 0.5
         left = removal(frame) if removed else frame
-        accepted[name] = int(test(left, market.order)[1] <= level)
+        accepted[name] = int(run_trial(left, market.label)[1] <= level)
     return accepted
 
 

@@ -1,7 +1,7 @@
 """The blocks of a prompt: what is asked, and what is attached to it, such as code, logs, tables, formulas and articles.
 
 An attachment carries words that say nothing about the request: a traceback is full of errors, a log of figures. So the
-classifier reads each block by itself. Rules tell line by line what is prose, in microseconds; which blocks are the
+classifier reads each block by itself. Rules decide line by line what is prose, in microseconds; which blocks are the
 request is learned (`model`). A line of a table or of code is a block too if it is short, since some requests are.
 """
 
@@ -42,7 +42,7 @@ _ATTACHED = re.compile(
 )
 _FIELDS = re.compile(r"\t|\ {2,}|[,;|](?=\S)|,\ ?(?=-?\d)")
 _WORD = re.compile(r"[^\W\d_]{2,}")
-_HIDDEN = {"Cf", "Mn", "Me", "Co", "Cs"}
+_HIDDEN = {"Cf", "Co", "Cs"}
 _SPACED_WORD = re.compile(r"(?<!\S)(?:[^\W\d_][ .*_-]){3,}[^\W\d_](?!\S)")
 MIN_FIELDS = 3
 

@@ -48,6 +48,7 @@ def test_blocks_are_few_and_short_and_there_is_always_one() -> None:
         ("S&P 5 0 0", "S&P 5 0 0"),
         ("要約してください", "要約してください"),
         ("Größe prüfen", "Größe prüfen"),
+        ("कीमत देखो", "कीमत देखो"),
     ],
 )
 def test_broken_words_are_mended_and_others_left(written: str, read: str) -> None:
