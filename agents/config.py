@@ -70,7 +70,8 @@ class AgentsConfig(BaseModel):
         ge=0,
         le=1,
         description="share of new hypotheses that are surveys, whose factors are data-mined: they have no mechanism; "
-        "the offline researcher makes none where steer.goal or steer.focus matches a mechanism that it knows",
+        "the offline researcher makes none where steer.goal or steer.focus matches a mechanism that it knows; "
+        "at 0 nothing without a mechanism is tested",
     )
     python: bool = Field(
         default=False, description="let agents write Python factors where the language cannot say the idea"

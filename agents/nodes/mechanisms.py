@@ -1,7 +1,8 @@
 """Mechanisms for data-mined candidates: stated by the Idea agent before the tests, each with a refuter.
 
-The list of tests is fixed before, from search alone; an answer changes no place in it. The evaluation server tests each
-refuter on search days. What is refuted, or has no mechanism, stays data-mined.
+The evaluation server tests each refuter on search days. What is refuted, or has no mechanism, stays data-mined. A
+campaign with surveys has fixed its list of tests before, from search alone, and an answer changes no place in it. One
+without surveys wants reasons only: what stays data-mined leaves its list.
 """
 
 from __future__ import annotations
@@ -24,19 +25,25 @@ STATED_KEYS = (
 )  # fmt: skip  # a table
 
 
-async def state_mechanisms(search: SearchContext, marks: Iterable[Mark], key: str) -> int:
-    """Ask for a mechanism of each data-mined candidate; return how many stand after their refuter was tested."""
-    mined = [mark for mark in marks if read_mark_hypothesis(search.journal, mark).either_way]
-    standing = 0
+def is_mined(search: SearchContext, mark: Mark) -> bool:
+    """Return whether a scored formula came without a mechanism, or no longer measures its own."""
+    return read_mark_hypothesis(search.journal, mark).either_way
+
+
+async def state_mechanisms(search: SearchContext, marks: Iterable[Mark], key: str) -> set[str]:
+    """Ask for a mechanism of each data-mined candidate; return the ids of those whose refuter did not explain them."""
+    mined = [mark for mark in marks if is_mined(search, mark)]
+    standing = set[str]()
     for number, start in enumerate(range(0, len(mined), MAX_CANDIDATES_ASKED)):
         batch = mined[start : start + MAX_CANDIDATES_ASKED]
         reply = await _ask_agent(search, batch, f"{key}/m{number}")
         ids = {mark.id for mark in batch}
         rows = {row["id"]: row for row in reply.get("mechanisms", []) if row["id"] in ids}
         for mark in batch:
-            standing += mark.id in rows and await _state(search, mark, rows[mark.id])
+            if mark.id in rows and await _state(search, mark, rows[mark.id]):
+                standing.add(mark.id)
     if mined:
-        search.progress("mechanisms", {"data_mined": len(mined), "stated": standing})
+        search.progress("mechanisms", {"data_mined": len(mined), "stated": len(standing)})
     return standing
 
 

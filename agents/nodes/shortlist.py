@@ -18,7 +18,7 @@ from ..records import (
 )
 from ..search_context import Json, SearchContext
 from .eval_agent import EVAL_AGENT_TOOLS
-from .mechanisms import state_mechanisms
+from .mechanisms import is_mined, state_mechanisms
 from .review import is_asked
 
 ALIKE_OVERLAP = 0.7
@@ -90,6 +90,7 @@ async def spend_trials(
     """Fix the list of tests from search, record it, and take it in order; return the factors that were sent singly.
 
     Before the first test the Idea agent states a mechanism for each data-mined factor on the list, where it knows one.
+    A campaign without surveys asks before it fixes the list, and tests nothing that has no mechanism.
 
     With `first` the combination is tested before all single factors: thresholds fall with every test, and it is what
     would be traded. If it is accepted, its members are part of that discovery and are not tested alone. The rest of the
@@ -98,7 +99,8 @@ async def spend_trials(
     plan = await _plan_tests(search, marks, sent, key, first=first)
     listed = list(dict.fromkeys([*plan["combination"], *plan["factors"]]))
     known = {mark.id: mark for mark in rank_all([*marks, *recall_marks(search, listed)])}
-    await state_mechanisms(search, [known[name] for name in listed], key)
+    if search.config.survey_share:
+        await state_mechanisms(search, [known[name] for name in listed], key)
     members: Sequence[str] = ()
     if len(plan["combination"]) >= MIN_MEMBERS and (await read_budget(search, f"{key}/c")).trials > 0:
         words = await submit(search, plan["combination"], f"{key}/set", as_set=True)
@@ -124,20 +126,33 @@ async def _plan_tests(
     """
     if recorded := search.journal.read(PLAN_KIND, key):
         return {name: list(recorded[name]) for name in ("combination", "factors")}
-    alike, places, ids = build_alike_test(search), await _rank_leaders(search, key), {mark.id for mark in marks}
+    places, ids = await _rank_leaders(search, key), {mark.id for mark in marks}
     marks = rank_all([*marks, *recall_marks(search, (name for name in places if name not in ids))])
     strong = [mark for mark in marks if abs(mark.t) >= search.config.min_search_t]
     worthy = [mark for mark in strong if _shows_its_direction(search, mark) and not is_known(search, mark)]
-    leading = sorted((mark for mark in worthy if mark.id in places), key=lambda mark: places[mark.id])
-    formulas = [mark for mark in worthy if not _is_code(search, mark)]
-    first_formulas = [mark for mark in leading if not _is_code(search, mark)]
-    members = choose_members(first_formulas, formulas, sent, search.config.set_size, alike) if first else []
-    ordered = [*leading, *(mark for mark in worthy if mark.id not in places)]
     most = GATE_TURNS * (await read_budget(search, key)).trials
-    factors = choose_unlike(ordered, sent, most, alike)
+
+    def choose(among: Sequence[Mark]) -> tuple[list[Mark], list[Mark]]:
+        leading = sorted((mark for mark in among if mark.id in places), key=lambda mark: places[mark.id])
+        members = _choose_formulas(search, leading, among, sent) if first else []
+        ordered = [*leading, *(mark for mark in among if mark.id not in places)]
+        return members, choose_unlike(ordered, sent, most, build_alike_test(search))
+
+    members, factors = choose(worthy)
+    if not search.config.survey_share:
+        stated = await state_mechanisms(search, rank_all([*members, *factors]), key)
+        members, factors = choose([mark for mark in worthy if mark.id in stated or not is_mined(search, mark)])
     plan = {"combination": [mark.id for mark in members], "factors": [mark.id for mark in factors]}
     search.journal.record(PLAN_KIND, key, plan)
     return plan
+
+
+def _choose_formulas(
+    search: SearchContext, leading: Sequence[Mark], marks: Sequence[Mark], sent: Sequence[Mark]
+) -> list[Mark]:
+    """Return the members of the combination among those that are formulas."""
+    leaders, others = ([mark for mark in part if not _is_code(search, mark)] for part in (leading, marks))
+    return choose_members(leaders, others, sent, search.config.set_size, build_alike_test(search))
 
 
 async def _rank_leaders(search: SearchContext, key: str) -> dict[str, int]:

@@ -11,6 +11,7 @@ import pytest
 from alphaloom.agents import AgentsConfig
 from alphaloom.agents.schemas import Candidates, Mechanisms
 from alphaloom.factors import parse
+from alphaloom.router import Task
 
 from .doubles import FIELDS, GROUPS, Lab, ask, context
 
@@ -69,3 +70,23 @@ def test_what_has_a_mechanism_is_not_asked_again(lab: Maker) -> None:
     campaign.run()
     assert not [task for task in campaign.model.tasks if task.schema is Mechanisms]
     assert campaign.servers.looks
+
+
+def test_a_campaign_without_surveys_tests_nothing_that_stays_without_a_mechanism(lab: Maker) -> None:
+    campaign = lab(config=SURVEYS.model_copy(update={"survey_share": 0.0, "steps": 1}))
+    drifted = ("log(close)", "ts_zscore(volume, 25)", "ts_kurt(returns, 40)")
+    drafts = [{"text": text, "rationale": "", "intent": "data_mined"} for text in drifted]
+
+    def say(task: Task) -> str | None:
+        changing = task.schema is Candidates and json.loads(str(task.messages[-1].content))["request"]["step"] > 0
+        return json.dumps({"candidates": drafts}) if changing else None
+
+    campaign.model.say = say
+    campaign.run()
+    plan = campaign.journal.read("tests", "r01/gate") or {}
+    listed = {*plan["combination"], *plan["factors"]}
+    stated = {factor_id for factor_id, *_ in campaign.servers.stated}
+    attempts = [json.loads(body) for (kind, _), body in campaign.journal.kept.items() if kind == "score"]
+    mined = {attempt["id"] for attempt in attempts if attempt.get("data_mined")}
+    assert mined - stated
+    assert not (mined - stated) & listed
