@@ -15,6 +15,7 @@ KEY_SHAPES = {
     "a private key": r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----(?:[^-]{0,8000}-----END [A-Z ]{0,30}PRIVATE KEY-----)?",
     "AWS": r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
     "OpenAI, Anthropic and others": r"\bsk-[A-Za-z0-9_-]{16,}",
+    "Groq, xAI, Perplexity, NVIDIA, Replicate, Fireworks": r"\b(?:gsk_|xai-|pplx-|nvapi-|r8_|fw_)[A-Za-z0-9_-]{20,}",
     "Google": r"\bAIza[0-9A-Za-z_-]{30,}",
     "Hugging Face": r"\bhf_[A-Za-z0-9]{20,}",
     "GitHub": r"\bgh[pousr]_[A-Za-z0-9]{30,}",

@@ -15,6 +15,7 @@ SEEN = {
     "a private key": "-----BEGIN RSA PRIVATE KEY-----",
     "AWS": "AKIA" + "A1" * 8,
     "OpenAI, Anthropic and others": "sk-" + "a" * 18,
+    "Groq, xAI, Perplexity, NVIDIA, Replicate, Fireworks": "gsk_" + "a1" * 26,
     "Google": "AIza" + "A" * 35,
     "Hugging Face": "hf_" + "a" * 34,
     "GitHub": "ghp_" + "a" * 36,
