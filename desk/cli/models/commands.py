@@ -118,14 +118,14 @@ def serve(
 
 
 def _default_folder(workspace: Path | None) -> Path:
-    from ....serving.environment import ENVIRONMENT_FOLDER
+    from ....serving import ENVIRONMENT_FOLDER
 
     return (workspace or DEFAULT_WORKSPACE) / ENVIRONMENT_FOLDER
 
 
 def _install(folder: Path, build: Build, planned: ServingPlan | None) -> None:
     """Install the build for the plan's device, or for this machine."""
-    from ....serving.environment import choose_build, install_vllm
+    from ....serving import choose_build, install_vllm
 
     name = build.value
     if build is Build.auto and planned is not None:
@@ -159,7 +159,7 @@ def _find_starter(vllm: str | None, folder: Path, *, dry: bool = False) -> list[
     import sys
     from importlib.util import find_spec
 
-    from ....serving.environment import SERVER_MODULE, find_environment
+    from ....serving import SERVER_MODULE, find_environment
 
     if vllm:
         return shlex.split(vllm)

@@ -20,6 +20,13 @@ if TYPE_CHECKING:
 
 __all__ = ["format_command", "list_arguments", "plan"]
 
+KEY_VARIABLE = "VLLM_API_KEY"
+COLUMNS = (
+    ("first token, ms", "time_to_first_token_ms"),
+    ("per token, ms", "per_token_ms"),
+    ("tokens/s", "tokens_per_second"),
+)
+
 
 class Dtype(StrEnum):
     """The precision of the weights."""
@@ -215,7 +222,7 @@ def format_command(planned: ServingPlan, starter: list[str], **more: Any) -> str
 
 def _find_starter(workspace: Path | None) -> list[str]:
     """Return the command that starts vLLM here: of the workspace's environment, else of any Python that has it."""
-    from ....serving.environment import ENVIRONMENT_FOLDER, SERVER_MODULE, find_environment
+    from ....serving import ENVIRONMENT_FOLDER, SERVER_MODULE, find_environment
 
     found = find_environment((workspace or DEFAULT_WORKSPACE) / ENVIRONMENT_FOLDER)
     return found.starter if found else ["python", "-m", SERVER_MODULE]
@@ -264,14 +271,6 @@ def _describe_weights(planned: ServingPlan, request: Request) -> str:
         "Weights: nothing is fetched (HF_HUB_OFFLINE=1), they must lie on the machine that serves already "
         f"({'; '.join(commands)}); or set that variable to '0' in the plan."
     )
-
-
-KEY_VARIABLE = "VLLM_API_KEY"
-COLUMNS = (
-    ("first token, ms", "time_to_first_token_ms"),
-    ("per token, ms", "per_token_ms"),
-    ("tokens/s", "tokens_per_second"),
-)
 
 
 def measure(address: str, request: Request, device: Device, limit_s: float, out: Path | None) -> dict[str, Any]:
