@@ -31,7 +31,6 @@ from .speed import (
     estimate_output_step,
 )
 
-PLAN_VERSION = 1
 FLAG_NAME, VARIABLE_NAME = re.compile(r"[a-z][a-z0-9-]*"), re.compile(r"[A-Z][A-Z0-9_]*")
 SECRET_NAME = re.compile(r"(TOKEN|SECRET|PASSWORD|(^|_)KEY)$")
 WRITE_HINT = "Write one with: alphaloom models plan ... --out PLAN"

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from ...router import RouterConfig
     from ...router.endpoints import Health
 
-__all__ = ["REQUIRED_PACKAGES", "Diagnosis", "diagnose_machine", "doctor"]
 
 REQUIRED_PACKAGES = {
     "anyio": "servers over HTTP",

@@ -25,6 +25,7 @@ from ..options import (
     PanelFile,
     SectorsFile,
     Workspace,
+    refuse_existing,
 )
 from ..run_lookup import DEFAULT_WORKSPACE
 
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from ....ledger import Ledger
     from ....library import Entry, FactorReading
 
-__all__ = ["app"]
 
 app = typer.Typer(no_args_is_help=True, help="Keep, watch and retire factors.")
 FactorName = Annotated[
@@ -301,20 +301,11 @@ def export(
     from ....ledger import write_json
     from ....ledger.files import PUBLIC_FILE_MODE
     from ....library import export_library
-    from ...errors import DeskError
 
     if file.is_dir() or not file.parent.is_dir():
         reason = f"{file} is a folder" if file.is_dir() else f"there is no folder {file.parent}"
         raise typer.BadParameter(f"{reason}: name a file in a folder that is there", param_hint="FILE")
-    if file.exists() and not force:
-        raise DeskError(
-            f"{file} is there already.",
-            field="FILE",
-            got=str(file),
-            hint="Add --force to write over it.",
-            code="file_exists",
-            exit_code=1,
-        )
+    refuse_existing(file, force=force)
     with _open_library(workspace) as ledger:
         record = export_library(ledger)
     write_json(file, record, mode=PUBLIC_FILE_MODE)

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from ....serving import ServingPlan
 
 
-__all__ = ["app"]
-
 app = typer.Typer(no_args_is_help=True, help="What models cost; plan, describe and run their servers (vLLM).")
 app.command(short_help="Say what the calls of a run, a day or a tenant cost.")(spend)
 app.command(short_help="Let tenants share a server in fair turn.")(gate)

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ....serving import Architecture, Device, RecordedLengths, Request, ServingPlan
 
 
-__all__ = ["format_command", "list_arguments", "plan"]
-
 KEY_VARIABLE = "VLLM_API_KEY"
 COLUMNS = (
     ("first token, ms", "time_to_first_token_ms"),
