@@ -35,9 +35,8 @@ from alphaloom.factors import Engine, Expression, FactorError, PlantSettings, pa
 from alphaloom.factors.space.planted import PlantedSignal, draw_plants
 from alphaloom.market import Panel, PanelSource, Plant, SyntheticConfig, load_panel, simulate
 from alphaloom.portfolio.blend import blend_ranks
-from alphaloom.portfolio.combination import bootstrap_difference
+from alphaloom.portfolio.combination import bootstrap_difference, market_states
 from alphaloom.portfolio.combiners import COMBINER_KINDS, Ridge, build_combiner
-from alphaloom.portfolio.market_state import market_states
 from alphaloom.portfolio.moments import RankMoments, measure_moments, standard_ranks
 from alphaloom.portfolio.trading_rate import choose_trading_rate, slow_score
 

@@ -14,16 +14,21 @@ if TYPE_CHECKING:
         Settings as Settings,
         Show as Show,
     )
-    from .funnel import Best as Best, Counts as Counts, Funnel as Funnel, ModelSpend as ModelSpend
-    from .progress import Progress as Progress, ProgressMeter as ProgressMeter
-    from .progress_reporter import CLOSED_BY_HAND as CLOSED_BY_HAND, read_last_progress as read_last_progress
+    from .progress import (
+        CLOSED_BY_HAND as CLOSED_BY_HAND,
+        Best as Best,
+        Counts as Counts,
+        Funnel as Funnel,
+        ModelSpend as ModelSpend,
+        Progress as Progress,
+        ProgressMeter as ProgressMeter,
+        read_last_progress as read_last_progress,
+    )
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
             "campaign": "Campaign Clock Settings Show WORKSPACE",
-            "funnel": "Best Counts Funnel ModelSpend",
-            "progress": "Progress ProgressMeter",
-            "progress_reporter": "CLOSED_BY_HAND read_last_progress",
+            "progress": "Best CLOSED_BY_HAND Counts Funnel ModelSpend Progress ProgressMeter read_last_progress",
         },
     )

@@ -39,11 +39,14 @@ from ..evaluation import (
     ResultsBuilder,
     begin_run,
     close,
+    close_baseline,
+    describe_baseline,
     find_campaign,
+    list_known_effects,
+    record_baseline,
     refuse_other_stream,
     write_closing,
 )
-from ..evaluation.baseline import close_baseline, describe_baseline, list_known_effects, record_baseline
 from ..evaluation.checks import record_first_power
 from ..evaluation.closing import find_planted_truth
 from ..evidence import RECORDED_CONTEXT, EvidenceSettings, complete_settings
@@ -60,8 +63,7 @@ from ..router.endpoints import find_silent_models, refuse_keyless
 from ..router.policy import bar_reason
 from ..sandbox import draw_seed
 from ..search import SearchConstraints, read_seeds
-from .progress import Progress
-from .progress_reporter import STATUS_RUNNING, ProgressReporter, refuse_undecided
+from .progress import STATUS_RUNNING, Progress, ProgressReporter, refuse_undecided
 from .trade import summary, trade
 
 WORKSPACE = Path(".alphaloom")

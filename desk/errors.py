@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from ..ledger import AlphaloomError
 
-__all__ = ["DeskError", "ReportError"]
-
 
 class DeskError(AlphaloomError):
     """A command cannot do what it was asked to; the `code` says what is wrong."""

@@ -9,22 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ..evaluation.closing import CostRates, Figure, IncrementalIC
 
-__all__ = [
-    "DASH",
-    "any_value",
-    "basis_points",
-    "count",
-    "describe_added_value",
-    "describe_costs",
-    "duration",
-    "format_share_kept",
-    "money",
-    "number",
-    "p_value_text",
-    "percent",
-    "plural",
-    "short_id",
-]
 
 DASH = "—"
 MINUS = "\N{MINUS SIGN}"
@@ -55,13 +39,12 @@ def p_value_text(value: object) -> str:
     return DASH if real is None else f"{real:.2g}".replace("-", MINUS)
 
 
-def percent(value: object, digits: int = 1, *, sign: bool = False) -> str:
+def percent(value: object, digits: int = 1) -> str:
     """Return a share as a percentage."""
     real = _parse_finite(value)
     if real is None:
         return DASH
-    text = f"{100 * real:+.{digits}f}" if sign else f"{100 * real:.{digits}f}"
-    return text.replace("-", MINUS) + " %"
+    return f"{100 * real:.{digits}f}".replace("-", MINUS) + " %"
 
 
 def basis_points(value: object) -> str:

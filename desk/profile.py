@@ -19,17 +19,6 @@ if TYPE_CHECKING:
         WindowMetrics,
     )
 
-__all__ = [
-    "EXPOSURE_WORDS",
-    "REGIME_ORDER",
-    "SHOWN_HORIZONS",
-    "STRESS_GROUP_TITLES",
-    "curve_rows",
-    "describe_scenario",
-    "format_stressed_figures",
-    "profile_rows",
-    "spark",
-]
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 SHOWN_HORIZONS = ("1", "2", "3", "5", "10", "20")

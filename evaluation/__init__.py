@@ -14,9 +14,14 @@ if TYPE_CHECKING:
         restore_factor as restore_factor,
         retire_factor as retire_factor,
     )
+    from .baseline import (
+        close_baseline as close_baseline,
+        describe_baseline as describe_baseline,
+        list_known_effects as list_known_effects,
+        record_baseline as record_baseline,
+    )
     from .budget import Budget as Budget, BudgetMeter as BudgetMeter
     from .checks.mechanisms import state_mechanism as state_mechanism
-    from .checks.stress import stress_on_search as stress_on_search
     from .closing.builder import ResultsBuilder as ResultsBuilder
     from .closing.closing import Closing as Closing, close as close, write_closing as write_closing
     from .closing.results import (
@@ -32,16 +37,16 @@ if TYPE_CHECKING:
     from .drafts import find_leaders as find_leaders, find_unexplored as find_unexplored, pick_drafts as pick_drafts
     from .pending_cases import PersonDecision as PersonDecision, ReviewChoice as ReviewChoice, Reviews as Reviews
     from .recall import recall_facts as recall_facts
-    from .service import Evaluator as Evaluator
+    from .service import Evaluator as Evaluator, stress_on_search as stress_on_search
     from .submissions import MAX_SET_MEMBERS as MAX_SET_MEMBERS
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
             "admission": "AdmittedFactor add_accepted add_by_hand restore_factor retire_factor",
+            "baseline": "close_baseline describe_baseline list_known_effects record_baseline",
             "budget": "Budget BudgetMeter",
             "checks.mechanisms": "state_mechanism",
-            "checks.stress": "stress_on_search",
             "closing.builder": "ResultsBuilder",
             "closing.closing": "Closing close write_closing",
             "closing.results": "CampaignResult find_campaign read_sealed_exam",
@@ -49,7 +54,7 @@ else:
             "drafts": "find_leaders find_unexplored pick_drafts",
             "pending_cases": "PersonDecision ReviewChoice Reviews",
             "recall": "recall_facts",
-            "service": "Evaluator",
+            "service": "Evaluator stress_on_search",
             "submissions": "MAX_SET_MEMBERS",
         },
     )

@@ -11,8 +11,6 @@ from ..library import ADDED_BY_HAND, WATCHLIST, Entry, ambiguous_error, find_ent
 from .closing.results import find_campaign
 from .pending_cases import Reviews
 
-__all__ = ["AdmittedFactor", "add_accepted", "add_by_hand", "restore_factor", "retire_factor"]
-
 
 @dataclass(frozen=True)
 class AdmittedFactor:

@@ -10,8 +10,6 @@ from ..evidence import Windows
 from ..evidence.gate import PAID_EVENT
 from .score_log import RunLog
 
-__all__ = ["Budget", "BudgetMeter"]
-
 
 class Budget(BaseModel):
     """What a campaign may spend on evidence, ideas and time; calls, tokens and money are the models' own budget."""

@@ -12,8 +12,6 @@ from ..search.surrogate import Leader, ScoredFormula, SurrogateModel
 from .refusals import find_refusal
 from .service import Evaluator
 
-__all__ = ["find_leaders", "find_unexplored", "pick_drafts"]
-
 LEARN_BATCH_FORMULAS = 256
 """Formulas per batch of learning: it bounds memory after a resume, when all scored formulas are learnt."""
 RANKED_PER_CHOSEN = 3

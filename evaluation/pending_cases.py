@@ -17,8 +17,6 @@ from ..evidence import ReviewRefused
 from ..evidence.gate import Reason, Word
 from ..ledger import Ledger, LibraryRow, Run, VerdictRow, canonical_json
 
-__all__ = ["AWAITING", "DECISIONS", "PersonDecision", "Reviews"]
-
 AWAITING: Word = "awaiting approval"
 ReviewChoice = Literal["approve", "reject", "ask"]
 DECISIONS: Mapping[ReviewChoice, str] = {"approve": "approved", "reject": "rejected", "ask": "asked for a change of"}

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from .run_library import RunLibrary
     from .service import Evaluator
 
-__all__ = ["find_refusal", "known_seed", "refusal_warnings", "refuse_by_running", "resemblance"]
 
 NO_PYTHON = "this campaign takes no Python factors (agents.python is false): write a formula"
 

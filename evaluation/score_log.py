@@ -9,11 +9,9 @@ from functools import cached_property
 from threading import Lock
 from typing import Any, NamedTuple
 
-from ..evidence import MECHANISM_EVENT, SET_PREFIX, Claim
+from ..evidence import MECHANISM_EVENT, SET_PREFIX, Claim, EvidenceError
 from ..factors.describe import natural_sort_key
 from ..ledger import Attempt, Evaluation, Ledger, Stage
-
-__all__ = ["ProposalLog", "RefusedRuns", "RunLog", "ScoreLine", "Scores"]
 
 RAN_EVENT = "ran"
 """Kind of the events that hold the refusals of code that ran."""
@@ -222,6 +220,26 @@ class RunLog:
     def refused_runs(self) -> RefusedRuns:
         """Return the refusals of code that ran."""
         return RefusedRuns(self.ledger, self.run)
+
+    def read_scored(self, factor_id: str) -> tuple[Evaluation, Claim]:
+        """Return the score and the claim of a factor.
+
+        Raises
+        ------
+        EvidenceError
+            The run scored no such factor.
+        """
+        row, claim = self.scores.get(factor_id), self.proposals.claim(factor_id)
+        if row is None or claim is None:
+            raise EvidenceError(
+                f"No factor {factor_id!r} was scored in this campaign.",
+                field="id",
+                got=factor_id,
+                allowed="the id of a factor that score_factor answered with",
+                hint="Score the formula first; its answer carries the id.",
+                code="unknown_factor",
+            )
+        return row, claim
 
 
 def _sort_key(row: tuple[str, ...]) -> tuple[object, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from ..evidence import (
     SET_PREFIX,
     EvidenceSettings,
+    OverLimits,
     Proposal,
     PythonRefused,
     Window,
@@ -23,10 +25,11 @@ from ..evidence import (
 )
 from ..evidence.gate import AcceptanceGate, PriceLevelTest, list_doubts
 from ..evidence.scoring import Profiler, Scorer
+from ..evidence.stress import STRESS_RULE_TEXT, STRESS_SEED, After, run_stress_tests
 from ..evidence.values import Computing, TimeSteps
 from ..factors import Expression, FactorError, ParseError, explain
 from ..ledger import Attempt, Evaluation, Ledger, Stage
-from ..market import Panel
+from ..market import Panel, adjust_forwards, keep_members
 from ..search import SearchConstraints
 from ..search.surrogate import Samples, SurrogateModel
 from .batches import RemoteSheets
@@ -234,3 +237,31 @@ class Evaluator:
             "warnings": doubts,
         }
         return figures | {"id": expression.id, "text": expression.text, "explained": explain(expression)} | beside
+
+
+def stress_on_search(
+    evaluator: Evaluator, expressions: Sequence[Expression], after: After | None = None
+) -> dict[str, Any]:
+    """Run every stress test on formulas over the search window only; `after` is as for `run_stress_tests`.
+
+    Returns
+    -------
+    dict
+        `{window, seed, rule, factors}`, `factors` by id: `{sentence, clean, weaknesses, scenarios}`.
+    """
+    window = evaluator.windows.search
+    sold, level = evaluator.panel, evaluator.engine.panel
+    # Without a quoted close, dollar volume can only be computed at the vendor's own level of volumes.
+    panel = (level if "close_raw" in sold.fields else sold).rows(window.start, window.stop)
+    panel = keep_members(panel)  # or the number of later names would change the random draws
+
+    def evaluate(altered: Panel) -> list[NDArray[np.float32]]:
+        return evaluator.engine.on(adjust_forwards(altered)).forgiving(PythonRefused, OverLimits).evaluate(expressions)
+
+    results = run_stress_tests(evaluate, panel, evaluator.settings, STRESS_SEED, after)
+    return {
+        "window": {"name": window.name, "first": window.first_day, "last": window.last_day},
+        "seed": STRESS_SEED,
+        "rule": STRESS_RULE_TEXT,
+        "factors": {expression.id: result.record() for expression, result in zip(expressions, results, strict=True)},
+    }

@@ -132,17 +132,7 @@ class Submissions:
         return Case(expression, claim, self.scoring.factors.values(expression), row.sheet["rank_ic"], members)
 
     def _make_case(self, factor_id: str) -> Case:
-        row = self.log.scores.get(factor_id)
-        claim = self.log.proposals.claim(factor_id)
-        if row is None or claim is None:
-            raise EvidenceError(
-                f"No factor {factor_id!r} was scored in this campaign.",
-                field="id",
-                got=factor_id,
-                allowed="the id of a factor that score_factor answered with",
-                hint="Score the formula first; its answer carries the id.",
-                code="unknown_factor",
-            )
+        row, claim = self.log.read_scored(factor_id)
         expression = self.scoring.factors.read(row.text)
         return Case(expression, claim, self.scoring.factors.values(expression), row.sheet["rank_ic"])
 

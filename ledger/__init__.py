@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     )
     from .files.objects import read_json as read_json, write_json as write_json
     from .files.settings import read_settings as read_settings
-    from .journal import Journal as Journal
     from .library import Pass as Pass
     from .records import (
         Attempt as Attempt,
@@ -45,15 +44,23 @@ if TYPE_CHECKING:
         VerdictRow as VerdictRow,
         WindowKey as WindowKey,
     )
-    from .reservations import Cap as Cap, CapReached as CapReached, CapScope as CapScope, Hold as Hold, Wish as Wish
+    from .reservations import (
+        PICO as PICO,
+        Cap as Cap,
+        CapReached as CapReached,
+        CapScope as CapScope,
+        Hold as Hold,
+        Wish as Wish,
+        picos as picos,
+        utc_day as utc_day,
+    )
     from .runs import (
         ask_to_close as ask_to_close,
         ask_to_stop as ask_to_stop,
         count_stops as count_stops,
         is_closing as is_closing,
     )
-    from .store import Ledger as Ledger
-    from .tally import PICO as PICO, picos as picos, utc_day as utc_day
+    from .store import Journal as Journal, Ledger as Ledger
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
@@ -64,15 +71,13 @@ else:
             ),
             "files.objects": "read_json write_json",
             "files.settings": "read_settings",
-            "journal": "Journal",
             "library": "Pass",
             "records": (
                 "Attempt Boundaries Evaluation Event Fingerprint JsonObject LibraryRow Look ModelCall Opening Run "
                 "Sighting Stage StatusChange Trial VerdictRow WindowKey"
             ),
             "runs": "ask_to_close ask_to_stop count_stops is_closing",
-            "reservations": "Cap CapReached CapScope Hold Wish",
-            "store": "Ledger",
-            "tally": "PICO picos utc_day",
+            "reservations": "Cap CapReached CapScope Hold PICO Wish picos utc_day",
+            "store": "Journal Ledger",
         },
     )

@@ -18,12 +18,13 @@ if TYPE_CHECKING:
         has_unsafe_volume_levels as has_unsafe_volume_levels,
         reset_volume_levels as reset_volume_levels,
     )
-    from .data_warning import DataWarning as DataWarning, format_count as format_count
     from .derive import describe_derivations as describe_derivations
     from .errors import (
         MAX_SHOWN_PER_KIND as MAX_SHOWN_PER_KIND,
+        DataWarning as DataWarning,
         MarketError as MarketError,
         PanelError as PanelError,
+        format_count as format_count,
         refuse_missing as refuse_missing,
     )
     from .load import PanelSource as PanelSource, load_panel as load_panel, read_panel as read_panel
@@ -61,9 +62,8 @@ else:
             "adjusted": (
                 "SHARE_COUNT_FIELDS adjust_forwards find_adjusted_fields has_unsafe_volume_levels reset_volume_levels"
             ),
-            "data_warning": "DataWarning format_count",
             "derive": "describe_derivations",
-            "errors": "MAX_SHOWN_PER_KIND MarketError PanelError refuse_missing",
+            "errors": "DataWarning MAX_SHOWN_PER_KIND MarketError PanelError format_count refuse_missing",
             "load": "PanelSource load_panel read_panel",
             "panel": "PRICE_FIELDS Panel UNKNOWN_GROUP compute_simple_returns",
             "point_in_time": "NOT_POINT_IN_TIME keep_members take_panel_as_of",

@@ -15,22 +15,6 @@ from ..factors.describe import replace_invisible
 from ..factors.python import MAX_CODE_CHARS
 from .errors import BadArguments
 
-__all__ = [
-    "READ_HINTS",
-    "SPEND_HINTS",
-    "WRITE_HINTS",
-    "CallKey",
-    "Cursor",
-    "DialectName",
-    "FactorId",
-    "FirstDay",
-    "FormulaText",
-    "LastDay",
-    "ShortFormula",
-    "VisibleWords",
-    "describe_missing",
-    "unknown_argument_error",
-]
 MAX_ARGUMENT_NAME_CHARS = 100
 MAX_ARGUMENTS_NAMED = 5
 

@@ -30,8 +30,6 @@ from .jobs import Jobs
 from .served_caller import PANELS_FOLDER, CallerEntry, InFlightCalls, RecordCall, ServedCaller, VisibleColumns
 from .tools.known_factors import CALLER_KEY
 
-__all__ = ["CallerContexts", "ServerSetup"]
-
 CLOSING_GRACE_S = 1
 """Seconds for calls under way, and then for jobs, when the servers end: clients and supervisors kill slow processes."""
 OPENING_WAIT_S = 40.0

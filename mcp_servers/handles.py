@@ -26,8 +26,6 @@ import pyarrow.parquet as pq
 from ..ledger.database import wait_for_lock
 from .errors import McpServerError
 
-__all__ = ["HandedFile", "Handles"]
-
 HANDLE_LIFETIME = timedelta(hours=1)
 """Lifetime of a handle."""
 MAX_PART_BYTES = 480_000

@@ -16,8 +16,6 @@ from ..ledger import AlphaloomError, compute_digest
 from .answers import describe_refusal
 from .errors import McpServerError, ServersEnd
 
-__all__ = ["Jobs"]
-
 JOBS_AT_ONCE = 2
 """Jobs of one caller that run at once; others wait."""
 MAX_JOBS_UNDER_WAY = 8

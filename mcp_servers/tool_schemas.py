@@ -10,20 +10,6 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
-__all__ = [
-    "JsonSchema",
-    "answer",
-    "array",
-    "boolean",
-    "integer",
-    "mapping",
-    "number",
-    "publish_schema",
-    "share_definitions",
-    "show_call",
-    "string",
-]
-
 JsonSchema = Mapping[str, Any]
 
 
@@ -37,14 +23,14 @@ def string(meaning: str, *, null: bool = False) -> JsonSchema:
     return _describe("string", meaning, null=null)
 
 
-def number(meaning: str, *, null: bool = False) -> JsonSchema:
+def number(meaning: str) -> JsonSchema:
     """Return the schema of a number, or of None too."""
-    return _describe("number", meaning, null=null)
+    return _describe("number", meaning)
 
 
-def integer(meaning: str, *, null: bool = False) -> JsonSchema:
+def integer(meaning: str) -> JsonSchema:
     """Return the schema of a whole number, or of None too."""
-    return _describe("integer", meaning, null=null)
+    return _describe("integer", meaning)
 
 
 def boolean(meaning: str) -> JsonSchema:

@@ -64,7 +64,7 @@ def blend_values(
     horizon
         Days of the label: the label of day s is first used at the close of day s + 1 + `horizon`.
     states
-        ``[S, T]`` from `market_state.market_states`, known at the close of each day; None uses no state.
+        ``[S, T]`` from `combination.market_states`, known at the close of each day; None uses no state.
     """
     ranks = [standard_ranks(frame) for frame in values]
     moments = measure_moments(ranks, np.where(allowed[:, None], labels, np.nan))
@@ -93,7 +93,7 @@ def blend_ranks(
     how
         The combiner.
     states
-        ``[S, T]`` from `market_state.market_states`; None uses no state.
+        ``[S, T]`` from `combination.market_states`; None uses no state.
     signs
         ``[K]``: direction of each factor; None takes the sign of its mean RankIC over the allowed days.
     """

@@ -17,19 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..evidence import EvidenceSettings, Windows
-from ..evidence.scoring import Profiler, Scorer, round_significant
+from ..evidence.scoring import Profiler, Scorer, market_return, round_significant
 from ..factors import rank_rows
 from ..ledger.files import make_file
 from ..market import Panel
 from .blend import Blend, blend_ranks
 from .combiners import COMBINER_KINDS, CombinerKind, build_combiner
-from .market_state import market_states
 from .moments import RankMoments, measure_moments, standard_ranks
 from .trading_rate import choose_trading_rate, measure_half_life, slow_score
 
 Frame = NDArray[np.float32]
 
-BEST_COMBINER = "best"
 WALK_FORWARD_NOTE = (
     "Each day's weights rest on labels that had ended by then, so these are walk-forward figures; but the factors were "
     "found, and their signs and the trading rate chosen, on search, and the factors were accepted on selection, so "
@@ -43,6 +41,10 @@ BOOTSTRAP_BLOCK_HORIZONS = 4
 BOOTSTRAP_DRAWS = 2_000
 BOOTSTRAP_SEED = 20_130_606
 INTERVAL_SHARE = 0.95
+SHORT_DAYS, LONG_DAYS = 20, 60
+LOOK_BACK_DAYS = 756
+"""Days with which a day is compared (three years); at least `LONG_DAYS` of them must be known."""
+UNKNOWN_STATE = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,9 +299,7 @@ class PairedDifference:
         return {**numbers, "days": self.days, "tie": self.is_tie}
 
 
-def bootstrap_difference(
-    one: Series, other: Series, horizon: int, *, draws: int = BOOTSTRAP_DRAWS, seed: int = BOOTSTRAP_SEED
-) -> PairedDifference:
+def bootstrap_difference(one: Series, other: Series, horizon: int) -> PairedDifference:
     """Compare two daily series of the same days by the circular block bootstrap.
 
     Parameters
@@ -308,8 +308,6 @@ def bootstrap_difference(
         Daily series ``[D]``, NaN where undefined; a day counts where both are defined.
     horizon
         Days of the label; blocks are four times as long.
-    draws, seed
-        Number of bootstrap samples, and the seed.
 
     Returns
     -------
@@ -327,7 +325,7 @@ def bootstrap_difference(
         return PairedDifference(float(paired.mean()) if days else float("nan"), float("nan"), float("nan"), days)
     wrapped = np.concatenate([paired, paired[: block - 1]])
     sums = np.convolve(wrapped, np.ones(block), mode="valid")
-    starts = np.random.default_rng(seed).integers(0, days, (draws, -(-days // block)))
+    starts = np.random.default_rng(BOOTSTRAP_SEED).integers(0, days, (BOOTSTRAP_DRAWS, -(-days // block)))
     means = sums[starts].mean(axis=1) / block
     low, high = np.quantile(means, [(1 - INTERVAL_SHARE) / 2, (1 + INTERVAL_SHARE) / 2])
     return PairedDifference(float(paired.mean()), float(low), float(high), days)
@@ -375,3 +373,50 @@ def compare_combiners(entrants: Mapping[str, Entrant], profilers: Mapping[str, P
         }
         for name, profiler in profilers.items()
     }
+
+
+def market_states(panel: Panel) -> Series:
+    """Return the market's states on each day, ``[3, T]`` in [0, 1]; 0.5 with too few known days.
+
+    Notes ----- `volatility`: standard deviation of the market's last 20 daily returns. `dispersion`: mean over 20 days
+    of the standard deviation of names' returns within a day. `trend`: the market's log return over 60 days. Each is
+    given as the share of the last 756 days, that day included, on which it was lower. Unlike the terciles of
+    `evidence/scoring/profile.py` it reads no later day.
+    """
+    market = market_return(panel)
+    dispersion = _measure_dispersion(np.where(panel.universe, panel.fields["returns"], np.nan))
+    volatility = _compute_trailing(market, SHORT_DAYS, np.std)
+    trend = _compute_trailing(np.log1p(market), LONG_DAYS, np.sum)
+    return np.stack(
+        [_rank_trailing(series) for series in (volatility, _compute_trailing(dispersion, SHORT_DAYS, np.mean), trend)]
+    )
+
+
+def _measure_dispersion(returns: Series) -> Series:
+    """Return the standard deviation of each day's returns; 0 on a day with fewer than two."""
+    is_present = ~np.isnan(returns)
+    count = np.maximum(is_present.sum(axis=1), 1)
+    mean = np.where(is_present, returns, 0.0).sum(axis=1) / count
+    deviation = np.where(is_present, returns - mean[:, None], 0.0)
+    spread: Series = np.sqrt((deviation**2).sum(axis=1) / count)
+    return spread
+
+
+def _compute_trailing(series: Series, days: int, statistic: object) -> Series:
+    """Return a statistic of the last `days` values, NaN before there are so many."""
+    out = np.full(len(series), np.nan)
+    if len(series) >= days:
+        windows = np.lib.stride_tricks.sliding_window_view(series, days)
+        out[days - 1 :] = statistic(windows, axis=1)  # type: ignore[operator]
+    return out
+
+
+def _rank_trailing(series: Series) -> Series:
+    """Return the share of the last `LOOK_BACK_DAYS` days' known values that are below each."""
+    out = np.full(len(series), UNKNOWN_STATE)
+    for day in np.flatnonzero(~np.isnan(series)):
+        before = series[max(day - LOOK_BACK_DAYS + 1, 0) : day + 1]
+        before = before[~np.isnan(before)]
+        if len(before) >= LONG_DAYS:
+            out[day] = np.mean(before < series[day])
+    return out

@@ -45,7 +45,7 @@ LEARNING_STEP_DAYS = 5
 EQUAL_PRIOR, LONG_PRIOR, RECENT_PRIOR, STATE_PRIOR = 0.25, 0.25, 0.25, 0.25
 """Prior shares of the four kinds of learners."""
 STATE_BANDWIDTH = 0.2
-"""Difference of two days' states (shares of days, see `market_state`) at which a past day has weight 0.6."""
+"""Difference of two days' states (shares of days, see `market_states`) at which a past day has weight 0.6."""
 PRIOR_DAYS = 60
 """Prior for the scatter of daily RankICs: so many days at the scatter that the number of names explains."""
 
@@ -68,7 +68,7 @@ class Combiner(Protocol):
         allowed
             ``[T]``: days whose labels may be learnt from. Weights of later days rest on what was learnt by then.
         states
-            ``[S, T]`` from `market_state.market_states`; None uses no state.
+            ``[S, T]`` from `combination.market_states`; None uses no state.
         """
         ...
 

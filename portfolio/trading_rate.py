@@ -19,6 +19,7 @@ Frame = NDArray[np.float32]
 
 RATES = (1.0, 0.5, 1 / 3, 0.2, 0.125)
 """Candidates, the fastest first; the fastest wins a tie. The slowest trades half of the distance in five days."""
+COMPARED_DAYS = 5
 
 
 def choose_trading_rate(score: Frame, scorer: Scorer, search: Window) -> float:
@@ -33,17 +34,15 @@ def net_sharpes(score: Frame, scorer: Scorer, window: Window) -> Mapping[float, 
     return {rate: scorer.score(slow_score(score, rate), window, 1).net_sharpe for rate in RATES}
 
 
-def measure_half_life(score: Frame, window: Window, days: int = 5) -> float:
-    """Return the half-life of a score's rank autocorrelation.
+def measure_half_life(score: Frame, window: Window) -> float:
+    """Return the half-life of a score's rank autocorrelation, which is assumed to fall exponentially.
 
     Parameters
     ----------
     score
         Scores ``[T, N]``, NaN missing.
     window
-        Days of the score; every fifth is compared.
-    days
-        Distance of the compared days; the correlation is assumed to fall exponentially.
+        Days of the score; every fifth is compared with the one `COMPARED_DAYS` later.
 
     Returns
     -------
@@ -53,13 +52,13 @@ def measure_half_life(score: Frame, window: Window, days: int = 5) -> float:
     from ..factors import row_rank_correlation
 
     cut = window.cut(score)
-    if len(cut) <= days:
+    if len(cut) <= COMPARED_DAYS:
         return float("nan")
-    now, later = (np.ascontiguousarray(rows[::5]) for rows in (cut[:-days], cut[days:]))
+    now, later = (np.ascontiguousarray(rows[::COMPARED_DAYS]) for rows in (cut[:-COMPARED_DAYS], cut[COMPARED_DAYS:]))
     daily = row_rank_correlation(now, later)
     present = daily[~np.isnan(daily)]
     correlation = float(present.mean()) if present.size else float("nan")
-    return float(days * np.log(0.5) / np.log(correlation)) if 0 < correlation < 1 else float("nan")
+    return float(COMPARED_DAYS * np.log(0.5) / np.log(correlation)) if 0 < correlation < 1 else float("nan")
 
 
 def slow_score(score: Frame, rate: float) -> Frame:

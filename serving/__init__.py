@@ -16,6 +16,15 @@ if TYPE_CHECKING:
     from .deployment_files import FILE_WRITERS as FILE_WRITERS, render_file as render_file
     from .devices import DEVICES as DEVICES, Device as Device, find_device as find_device
     from .errors import GatewayError as GatewayError, PortTaken as PortTaken, ServingError as ServingError
+    from .installation import (
+        BUILDS as BUILDS,
+        ENVIRONMENT_FOLDER as ENVIRONMENT_FOLDER,
+        SERVER_MODULE as SERVER_MODULE,
+        VllmEnvironment as VllmEnvironment,
+        choose_build as choose_build,
+        find_environment as find_environment,
+        install_vllm as install_vllm,
+    )
     from .plan import (
         ServingPlan as ServingPlan,
         build_arguments as build_arguments,
@@ -37,6 +46,9 @@ else:
             "deployment_files": "FILE_WRITERS render_file",
             "devices": "DEVICES Device find_device",
             "errors": "GatewayError PortTaken ServingError",
+            "installation": (
+                "BUILDS ENVIRONMENT_FOLDER SERVER_MODULE VllmEnvironment choose_build find_environment install_vllm"
+            ),
             "plan": "ServingPlan build_arguments dump_plan make_plan read_plan",
             "request": "RecordedLengths Request summarise_lengths",
             "supervision": "ServerLaunch supervise",

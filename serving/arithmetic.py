@@ -9,10 +9,9 @@ from .architecture import INT4_METHODS, Architecture
 from .assumptions import COMPUTE_EFFICIENCY, HOST_S, MEMORY_EFFICIENCY, POWER_SHARE_FULL, POWER_SHARE_SINGLE
 from .choice import Choice, compute_mid_reply_length
 from .devices import GIB, Device
-from .economics import estimate_economics
 from .memory import MAX_DRAFT_DEPTH
 from .request import PLANNED_SHARE, Request
-from .speed import NEAR_BEST_SHARE, Speculation, Step, estimate_first_token, estimate_output_step
+from .speed import NEAR_BEST_SHARE, Speculation, Step, estimate_economics, estimate_first_token, estimate_output_step
 from .tensors import count_active_parameters, count_parameters
 
 

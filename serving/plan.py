@@ -18,13 +18,19 @@ from .arithmetic import write_arithmetic
 from .assumptions import POWER_SHARE_FULL, POWER_SHARE_SINGLE
 from .choice import choose_launch, compute_mid_reply_length
 from .devices import GIB, Device, describe_confidential
-from .economics import Economics, estimate_economics
 from .errors import ServingError
 from .memory import MemoryBudget
 from .request import Request
-from .speed import ASSUMPTIONS, Speculation, choose_speculation, estimate_first_token, estimate_output_step
+from .speed import (
+    ASSUMPTIONS,
+    Economics,
+    Speculation,
+    choose_speculation,
+    estimate_economics,
+    estimate_first_token,
+    estimate_output_step,
+)
 
-PLAN_VERSION = 1
 FLAG_NAME, VARIABLE_NAME = re.compile(r"[a-z][a-z0-9-]*"), re.compile(r"[A-Z][A-Z0-9_]*")
 SECRET_NAME = re.compile(r"(TOKEN|SECRET|PASSWORD|(^|_)KEY)$")
 WRITE_HINT = "Write one with: alphaloom models plan ... --out PLAN"

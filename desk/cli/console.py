@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["mask_unprintable", "print_object", "print_plain", "stderr_console", "stdout_console"]
 
 PIPED_WIDTH = 140  # of tables that go into a file or another program
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from ...router import RouterConfig
     from ...router.endpoints import Health
 
-__all__ = ["REQUIRED_PACKAGES", "Diagnosis", "diagnose_machine", "doctor"]
 
 REQUIRED_PACKAGES = {
     "anyio": "servers over HTTP",
@@ -182,7 +181,7 @@ def _check_ledger(workspace: Path) -> list[Diagnosis]:
 
 def _check_vllm(workspace: Path) -> list[Diagnosis]:
     """Report the environment of vLLM in the workspace, if there is one, complete or not."""
-    from ...serving.environment import ENVIRONMENT_FOLDER, find_environment
+    from ...serving import ENVIRONMENT_FOLDER, find_environment
 
     folder = workspace / ENVIRONMENT_FOLDER
     if not folder.is_dir():

@@ -22,8 +22,6 @@ from ...search import SearchConstraints
 from ..errors import DeskError
 from .options import DataOptions
 
-__all__ = ["compare_factors", "data_of", "score_factor", "settings_at"]
-
 LIBRARY_ID = re.compile("f[0-9a-f]{2,16}")
 """An id of the library, or its start; a column of the panel with such a name is a formula."""
 NO_HYPOTHESIS_NOTE = "submitted by hand, with no hypothesis but its own direction on the search window"

@@ -16,14 +16,6 @@ if TYPE_CHECKING:
 
     from rich.text import Text
 
-__all__ = [
-    "EXIT_BUDGET_ENDED",
-    "EXIT_INTERRUPTED",
-    "InterruptionReported",
-    "announce",
-    "quiet_traces",
-    "report_interruption",
-]
 
 EXIT_REFUSED, EXIT_USAGE, EXIT_MISSING, EXIT_BUDGET_ENDED, EXIT_INTERRUPTED = 1, 2, 3, 4, 130
 SYSTEM_HINTS = {

@@ -7,8 +7,6 @@ from pathlib import Path
 
 from ..errors import DeskError
 
-__all__ = ["read_formula_source", "summarise_formula"]
-
 DOCSTRING_PATTERN = re.compile(
     r'def factor\(.*?\)[^\n]*:\s*(?:[rbuRBU]?"""|\'\'\')\s*(.+?)\s*(?:"""|\'\'\'|\n)', re.DOTALL
 )

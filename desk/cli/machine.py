@@ -7,8 +7,6 @@ import shutil
 import sys
 from pathlib import Path
 
-__all__ = ["cores", "disk_free_gb", "kernels", "memory_gb", "python", "version", "write_obstacle"]
-
 BYTES_PER_GB = 1e9
 
 

@@ -27,8 +27,6 @@ from .news import commands as news
 from .options import FormulaCommand
 from .serve import calls, serve, tokens
 
-__all__ = ["answer_interrupts", "main", "run_command"]
-
 EPILOG = (
     "Exit codes: 0 done, 1 refused, 2 bad input, 3 a capability is missing, 4 a budget ended, "
     "130 interrupted or stopped."

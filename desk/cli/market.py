@@ -14,7 +14,6 @@ from .options import AsJson, AsOf, SectorsFile, check_file_exists
 if TYPE_CHECKING:
     from ...market import DataWarning, Panel
 
-__all__ = ["app", "audit"]
 
 app = typer.Typer(no_args_is_help=True, help="Look into prices.")
 

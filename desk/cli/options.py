@@ -16,34 +16,6 @@ from typer.core import TyperCommand
 from ..errors import DeskError
 from ..figures import count
 
-__all__ = [
-    "AsJson",
-    "AsOf",
-    "By",
-    "CampaignFile",
-    "Ceiling",
-    "DataOptions",
-    "DialectOption",
-    "Executor",
-    "FieldsOption",
-    "FormulaCommand",
-    "FormulaFile",
-    "GroupsOption",
-    "HtmlFile",
-    "LedgerAddress",
-    "Overrides",
-    "PanelFile",
-    "RunName",
-    "SandboxBackend",
-    "SectorsFile",
-    "Seed",
-    "Workspace",
-    "check_campaign_file",
-    "check_file_exists",
-    "data_line",
-    "signer_name",
-]
-
 DIALECTS = "alphaloom, worldquant, qlib, alphaagent, alphagen or factorminer"
 
 
@@ -54,6 +26,19 @@ def check_file_exists(file: Path | None) -> Path | None:
 
         refuse_missing(file)
     return file
+
+
+def refuse_existing(file: Path, *, force: bool) -> None:
+    """Refuse to write over a file unless it is forced."""
+    if file.exists() and not force:
+        raise DeskError(
+            f"{file} is there already.",
+            field="FILE",
+            got=str(file),
+            hint="Add --force to write over it.",
+            code="file_exists",
+            exit_code=1,
+        )
 
 
 def check_campaign_file(file: Path | None) -> Path | None:

@@ -7,8 +7,6 @@ from pathlib import Path
 
 from .console import stderr_console
 
-__all__ = ["DEFAULT_WORKSPACE", "locate_run", "run_folder"]
-
 DEFAULT_WORKSPACE = Path(".alphaloom")
 
 

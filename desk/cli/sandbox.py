@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from ...sandbox import CausalProof, Frames, SandboxError, Status
     from ...sandbox.causality import Cost
 
-__all__ = ["FactorCheck", "app", "check", "frames_of", "status"]
 
 EXIT_MISSING_WALL = 3
 app = typer.Typer(no_args_is_help=True, help="Run generated Python, contained.")

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
         SuperiorityTest,
     )
 
-__all__ = ["RulesTable", "SearchTest", "build_rules_table", "list_search_tests"]
-
 
 @dataclass(frozen=True)
 class RulesTable:

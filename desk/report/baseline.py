@@ -11,7 +11,6 @@ from ..figures import DASH, count, number, percent, plural
 if TYPE_CHECKING:
     from ...evaluation.closing import Baseline, BaselineAddition, CombinerFigures, PublishedFormula, Results
 
-__all__ = ["BaselineSection", "baseline_sentence", "build_baseline", "worth_sentence"]
 
 WINDOWS = ("search", "selection", "sealed")
 NO_TRIAL_NOTE = (

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
         WindowMetrics,
     )
 
-__all__ = ["Card", "GateStep", "accumulate_days", "build_card", "collect_doubts", "find_deciding_step", "is_borne_out"]
 
 DEFLATED_LABELS = {
     "by_trials": "deflated Sharpe (probability), by trials",

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from ...evaluation import PersonDecision
     from ...evaluation.closing import ReviewCase
 
-__all__ = ["CasePage", "build_case_page", "print_case", "render_case"]
 
 Facts = Sequence[tuple[str, str]]
 IDEA_LABELS = {

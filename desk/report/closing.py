@@ -26,18 +26,6 @@ if TYPE_CHECKING:
         SpendSummary,
     )
 
-__all__ = [
-    "BookFigures",
-    "Risk",
-    "build_book",
-    "build_risk",
-    "describe_exam",
-    "describe_openings",
-    "exam_factor_rows",
-    "exam_rows",
-    "spend_rows",
-    "spend_rows_by_role",
-]
 
 MAX_REFUSED_SIGNALS_SHOWN = 30
 FLATTERED_NOTE = (

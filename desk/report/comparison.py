@@ -16,7 +16,6 @@ from .plots import Bars, Curve, LineChart, bar_chart, line_chart
 if TYPE_CHECKING:
     from ...evaluation.closing import ComparedSheet, FactorComparison, SharedPart
 
-__all__ = ["ComparisonPage", "build_comparison_page", "describe_pair", "list_sheet_rows", "list_together"]
 
 Rows = Sequence[tuple[str, str, str]]
 MIN_ADDED_T = 2.0

@@ -28,18 +28,6 @@ from .svg import Frame
 if TYPE_CHECKING:
     from ...evaluation.closing import FactorSheet, FactorStress, HandVerdict, WindowMetrics
 
-__all__ = [
-    "FACTOR_PAGE_MARK",
-    "build_factor_page",
-    "describe_strength",
-    "draw_decay",
-    "draw_exposures",
-    "draw_regimes",
-    "list_warnings",
-    "refuse_foreign_file",
-    "render_page",
-    "write_factor_page",
-]
 
 Facts = Sequence[tuple[str, str]]
 Record = Mapping[str, Any]

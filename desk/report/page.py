@@ -31,20 +31,6 @@ if TYPE_CHECKING:
         WindowPlan,
     )
 
-__all__ = [
-    "ReportPage",
-    "build_page",
-    "collect_notes",
-    "describe_empty_result",
-    "describe_request",
-    "describe_reused",
-    "describe_variety",
-    "operator_lines",
-    "sealed_sentence",
-    "sort_by_strength",
-    "sort_by_trial",
-    "verdict_sentence",
-]
 
 MAX_REJECTED_IN_REPORT, MAX_UNTESTED_IN_REPORT = 40, 20
 OFFLINE_SENTENCE = "Researcher: offline: a heuristic, not a language model."

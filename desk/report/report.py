@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from ...evaluation.closing import Curves, Results
 
-__all__ = ["SEALED_FILE", "TEMPLATE_FOLDER", "environment", "read_results", "render_report", "write_report"]
 
 Part = TypeVar("Part")
 TEMPLATE_FOLDER = Path(__file__).parent / "templates"

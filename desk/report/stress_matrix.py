@@ -12,7 +12,6 @@ from .svg import drawing, element
 if TYPE_CHECKING:
     from ...evaluation.closing import CleanFigures, FactorStress, StressScenario, StressTable
 
-__all__ = ["StressPage", "build_stress_page"]
 
 MATRIX_WIDTH, LABEL_WIDTH, CELL_WIDTH, ROW_HEIGHT, HEAD_HEIGHT, BAND_HEIGHT = 960.0, 318.0, 62.0, 20.0, 52.0, 27.0
 FACTORS_PER_MATRIX = 5

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-__all__ = ["Frame", "Scale", "drawing", "element", "nice_ticks", "path_data"]
+TICKS = 4
 
 
 def element(name: str, text: str | None = None, /, **attributes: object) -> str:
@@ -31,11 +31,11 @@ def path_data(points: Sequence[tuple[float, float]], *, close: bool = False) -> 
     return f"M{steps}{'Z' if close else ''}"
 
 
-def nice_ticks(low: float, high: float, count: int = 4) -> list[float]:
-    """Return about `count` round numbers that lie within [low, high]."""
+def nice_ticks(low: float, high: float) -> list[float]:
+    """Return about `TICKS` round numbers that lie within [low, high]."""
     if not high > low:
         return [low]
-    rough = (high - low) / max(count, 1)
+    rough = (high - low) / TICKS
     power = 10.0 ** math.floor(math.log10(rough))
     step = power * next(m for m in (1.0, 2.0, 2.5, 5.0, 10.0) if m * power >= rough * 0.999)
     first = math.ceil(low / step - 1e-9)

@@ -14,15 +14,18 @@ if TYPE_CHECKING:
         MeasuredFormula as MeasuredFormula,
     )
     from .remote_sheets import RemoteSheets as RemoteSheets
-    from .sheet_parts import SheetParts as SheetParts, read_sheet_facts as read_sheet_facts
-    from .sheet_table import FormulaRow as FormulaRow, SheetTable as SheetTable
+    from .sheet_table import (
+        FormulaRow as FormulaRow,
+        SheetParts as SheetParts,
+        SheetTable as SheetTable,
+        read_sheet_facts as read_sheet_facts,
+    )
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
             "formula_bench": "BATCH_FORMULAS BenchParts FormulaBench MeasuredFormula",
             "remote_sheets": "RemoteSheets",
-            "sheet_parts": "SheetParts read_sheet_facts",
-            "sheet_table": "FormulaRow SheetTable",
+            "sheet_table": "FormulaRow SheetParts SheetTable read_sheet_facts",
         },
     )

@@ -17,8 +17,6 @@ from ...factors.python import is_python
 from ...ledger import Evaluation
 from ..service import Evaluator
 
-__all__ = ["state_mechanism"]
-
 STATED_AFTER_SCORING = "stated_after_scoring"
 """Key of a claim's record that holds the refuter and its test."""
 
@@ -59,16 +57,7 @@ def state_mechanism(evaluator: Evaluator, factor_id: str, stated: dict[str, Any]
 
 def _find_data_mined(evaluator: Evaluator, factor_id: str) -> tuple[Evaluation, Claim]:
     """Return the score and the claim of a factor whose mechanism may be stated."""
-    row, claim = evaluator.scores.get(factor_id), evaluator.log.proposals.claim(factor_id)
-    if row is None or claim is None:
-        raise EvidenceError(
-            f"No factor {factor_id!r} was scored in this campaign.",
-            field="id",
-            got=factor_id,
-            allowed="the id of a factor that score_factor answered with",
-            hint="Score the formula first; its answer carries the id.",
-            code="unknown_factor",
-        )
+    row, claim = evaluator.log.read_scored(factor_id)
     sets = {event.key: event.body for event in evaluator.ledger.events.of(evaluator.run, "set")}
     judged = {row.factor_id for row in evaluator.ledger.verdicts.of(evaluator.run)}
     tested = factor_id in judged or any(factor_id in sets.get(name, ()) for name in judged)

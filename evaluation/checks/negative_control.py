@@ -17,6 +17,7 @@ from ..service import Evaluator
 MAX_RANDOM_FORMULAS = 200
 """Most random formulas that a top-up draws."""
 RARE_CHANCE = 0.05
+INTERVAL_CONFIDENCE = 0.95
 """A count whose probability under a correct gate is below this fails the gate."""
 
 
@@ -102,8 +103,8 @@ class ControlTally:
         }
 
 
-def share_interval(count: int, of: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Return the exact confidence interval of a share.
+def share_interval(count: int, of: int) -> tuple[float, float]:
+    """Return the exact interval of a share: it contains the true one with a probability of at least 95 %.
 
     Parameters
     ----------
@@ -111,8 +112,6 @@ def share_interval(count: int, of: int, confidence: float = 0.95) -> tuple[float
         Successes, from 0 to `of`.
     of
         Independent tries; with 0 the interval is (0, 1).
-    confidence
-        Least probability that the interval contains the true share, in (0, 1).
 
     Returns
     -------
@@ -127,7 +126,7 @@ def share_interval(count: int, of: int, confidence: float = 0.95) -> tuple[float
         raise ValueError(f"count must be from 0 to {of}, got {count}")
     from scipy.stats import beta
 
-    tail = (1.0 - confidence) / 2.0
+    tail = (1.0 - INTERVAL_CONFIDENCE) / 2.0
     low = float(beta.ppf(tail, count, of - count + 1)) if count else 0.0
     high = float(beta.isf(tail, count + 1, of - count)) if count < of else 1.0
     return low, high

@@ -12,29 +12,40 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...evidence import MECHANISM_EVENT, Claim, Window
-from ...evidence.gate import PAID_EVENT, UNTRADABLE, list_doubts
+from ...evidence.gate import PAID_EVENT, UNTRADABLE, TrialEvidence, deflated_sharpe_of, list_doubts
+from ...evidence.multiple_testing import RuleDecision, apply_rules
 from ...evidence.originality import find_nearest
 from ...evidence.scoring import Profiler, count_unlabelled, round_significant
 from ...evidence.values import UNCONTAINED_CODE
 from ...factors import Expression, explain
-from ...ledger import VerdictRow
+from ...ledger import Ledger, Trial, VerdictRow
 from ...portfolio import list_earlier_openings
 from ...search import list_own_troubles, read_operator_table, summarise_variety
 from ...search.surrogate import MAX_LEADERS
 from ..checks.power import few_labels, next_power, read_first_power
 from ..drafts import find_leaders
 from ..service import Evaluator
-from .alternatives import TrialStream
 from .candidates import CandidateSet, gather_candidates
 from .factor_records import AlignmentNotes, DailyRankIC, GateReason, ModelOpinion, Note, ResultsPart
 from .results import DailyRankICByWindow, NearFactor
-from .search_records import AttemptCounts, CandidateReasons, EarlierOpening, PanelSummary, WindowDays, WindowPlan
+from .search_records import (
+    AttemptCounts,
+    CandidateReasons,
+    EarlierOpening,
+    PanelSummary,
+    StreamRule,
+    StreamRules,
+    WindowDays,
+    WindowPlan,
+)
 
 VERDICT_LISTS = ("accepted", "proven", "watchlist", "rejected", "members", "untested")
 UNSHOWN_WORDS = ("rejected", "members", "untested")
 """Of these no profile is measured."""
 MAX_NEAREST_SHOWN = 5
 """Known formulas that are shown beside a case."""
+UNKNOWN_P_VALUE = 1.0
+"""The p-value of a trial without a known outcome: declared, or cut short. It counts as no discovery."""
 
 
 @dataclass(frozen=True)
@@ -398,3 +409,79 @@ def _explain_unsent(t: float | None, min_t: float, direction: int, *, others_sen
 
 def _record_or_none(part: ResultsPart | None) -> dict[str, Any] | None:
     return part.record() if part else None
+
+
+@dataclass(frozen=True)
+class TrialStream:
+    """The stream of trials that share days and symbols with a selection window, and the verdicts of one run on it.
+
+    Attributes
+    ----------
+    declared
+        Trials made elsewhere; they come first.
+    trials
+        The workspace's trials, by number.
+    level
+        Significance level of the whole stream.
+    """
+
+    ledger: Ledger
+    declared: int
+    trials: Sequence[Trial]
+    verdicts: Mapping[str, VerdictRow]
+    level: float
+
+    @cached_property
+    def p_values(self) -> list[float]:
+        """Return the p-value of each trial of the stream."""
+        p_values = [float((trial.outcome or {}).get("p_value", UNKNOWN_P_VALUE)) for trial in self.trials]
+        return [UNKNOWN_P_VALUE] * self.declared + p_values
+
+    def summarise(self) -> StreamRules:
+        """Return the decisions of all rules; the line of the gate's own rule has its recorded decisions."""
+        return StreamRules(
+            level=self.level,
+            looks=len(self.p_values),
+            declared=self.declared,
+            unfinished=sum(trial.outcome is None for trial in self.trials),
+            rules=tuple(self._summarise_rule(decision) for decision in apply_rules(self.p_values, self.level)),
+        )
+
+    def _summarise_rule(self, decision: RuleDecision) -> StreamRule:
+        rule = decision.rule
+        if rule.decides:
+            discoveries, threshold = self._find_discoveries(), self._find_last_level()
+        else:
+            discoveries = [self.trials[place - 1 - self.declared] for place in decision.discoveries]
+            threshold = decision.threshold
+        own_trials = {(name, row.metrics["trial"]) for name, row in self.verdicts.items()}
+        return StreamRule(
+            rule=rule.key,
+            name=rule.name,
+            holds=rule.holds,
+            means=rule.means,
+            decides=rule.decides,
+            found=len(discoveries),
+            accepts=tuple(
+                sorted(trial.subject for trial in discoveries if (trial.subject, trial.number) in own_trials)
+            ),
+            p_asked=None if threshold is None else round_significant(threshold),
+        )
+
+    def _find_discoveries(self) -> list[Trial]:
+        return [trial for trial in self.trials if (trial.outcome or {}).get("passed") is True]
+
+    def _find_last_level(self) -> float | None:
+        """Return the significance threshold that the gate gave to its last finished trial."""
+        levels = [trial.outcome["level"] for trial in self.trials if trial.outcome]
+        return float(levels[-1]) if levels else None
+
+    def deflate_sharpe(self, name: str, clusters: int | None) -> float | None:
+        """Return the deflated Sharpe ratio of a factor's trial with clusters as tries; None if it had no trial."""
+        row = self.verdicts.get(name)
+        number = row.metrics["trial"] if row else None
+        trial = next((trial for trial in self.trials if (trial.subject, trial.number) == (name, number)), None)
+        digest = (trial.outcome or {}).get("seen") if trial else None
+        if not digest or not clusters:
+            return None
+        return deflated_sharpe_of(TrialEvidence.read(self.ledger.objects.get(digest)), clusters)

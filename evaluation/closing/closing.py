@@ -20,8 +20,7 @@ from ...portfolio import (
     run_sealed_exam,
     write_combination,
 )
-from ..checks.stress import stress_on_search
-from ..service import Evaluator
+from ..service import Evaluator, stress_on_search
 from ..submissions import WEIGHING_EVENT
 from .close_records import BookResult, CombinationSummary, CombinerComparison
 from .results import BookCurve

@@ -56,12 +56,6 @@ MIN_DAYS_IN_LAGS: Final = 3
 MAX_COUNTED_DAYS: Final = 500
 SMALL_T: Final = 1.5
 
-SCENARIO_GROUPS: Final = {
-    "history": "historical stretches",
-    "regime": "synthetic regimes",
-    "data": "spoiled data",
-    "fill": "fills and costs",
-}
 REGIMES_IN_WORDS: Final = {
     "crash": "crash, -20 % in 10 days",
     "grind": "grind, -20 % a year",

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
@@ -82,10 +82,6 @@ class SandboxSettings(BaseModel):
         return (self.executor, self.backend) != ("local", "native")
 
 
-Start = Callable[[SandboxSettings], AbstractContextManager[Runner]]
-"""Opens a runner for given settings."""
-
-
 @contextmanager
 def open_sandbox(settings: SandboxSettings) -> Iterator[Runner]:
     """Open the sandbox that the settings name: on this machine, with another isolation backend, or on a cluster."""
@@ -105,19 +101,10 @@ def _make_sandbox(settings: SandboxSettings, limits: Limits) -> Sandbox:
 
 
 class LazySandbox:
-    """A runner that starts its sandbox with the first job, since a run without Python factors needs none.
+    """A runner that starts its sandbox with the first job, since a run without Python factors needs none."""
 
-    Parameters
-    ----------
-    settings
-        Settings of the sandbox.
-    start
-        Opens the runner, which is closed on exit; by default `open_sandbox`.
-    """
-
-    def __init__(self, settings: SandboxSettings | None = None, start: Start | None = None) -> None:
+    def __init__(self, settings: SandboxSettings | None = None) -> None:
         self._settings = settings or SandboxSettings()
-        self._start = start or open_sandbox
         self._open = ExitStack()
         self._runner: Runner | None = None
 
@@ -166,7 +153,7 @@ class LazySandbox:
     def _start_once(self) -> Runner:
         if self._runner is None:
             try:
-                self._runner = self._open.enter_context(self._start(self._settings))
+                self._runner = self._open.enter_context(open_sandbox(self._settings))
             except SandboxError as error:
                 raise NeedsSandbox(
                     error.message, field=error.field, got=error.got, allowed=error.allowed, hint=error.hint

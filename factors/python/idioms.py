@@ -15,8 +15,6 @@ from typing import Protocol
 from ..language.node import Node, number_node
 from .values import Call, DayRow, FlippedFrame, Literal, Spans, Value
 
-__all__ = ["Make", "read_attribute", "read_method"]
-
 MAX_WINDOW_DAYS = 5000
 
 

@@ -16,8 +16,6 @@ from .meaning import Meaning
 from .normal_form import fingerprint_code, normalise_code
 from .source import CONTRACT, STAGE, parse_code
 
-__all__ = ["UNIVERSE_COLUMN", "read_python"]
-
 UNIVERSE_COLUMN = "universe"
 """A pseudo-column that a factor may read: 1 where a name is in the universe of the day, 0 elsewhere."""
 MAX_LOOKBACK_DAYS = 2000

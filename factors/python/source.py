@@ -8,8 +8,6 @@ from collections.abc import Iterator
 
 from ..errors import ParseError
 
-__all__ = ["FACTOR_FUNCTION", "MAX_CODE_CHARS", "STAGE", "is_python", "parse_code"]
-
 FACTOR_FUNCTION = "factor"
 STAGE = "python"
 MAX_CODE_CHARS = 8000

@@ -11,8 +11,6 @@ import numpy as np
 from ..language.node import STANDARD_FIELDS, Node
 from .sampling import Grammar, sample_tree
 
-__all__ = ["ACTIVITY", "CORE", "DRAWN_PRICES", "PAIR_OPERATORS", "RAW_FIELDS", "sample_plain", "select_fields"]
-
 OPERATOR_KINDS = (
     ("decay_linear", "ema", "ts_mean", "ts_median", "ts_sum"), ("ts_mad", "ts_std"), ("ts_max", "ts_min"),
     ("delta", "ts_returns", "ts_slope"), ("ts_rank", "ts_zscore"), ("ts_argmax",), ("ts_argmin",), ("ts_kurt",),

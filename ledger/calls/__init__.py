@@ -6,9 +6,8 @@
 
 from __future__ import annotations
 
-from .call import CallOutcome, ToolCall, digest_of_arguments
 from .export import CallExport, anchors_of, export_calls, follow, read_latest
-from .log import CallLog
+from .log import CallLog, CallOutcome, ToolCall, digest_of_arguments
 from .verification import RecordFinding, Verified, verify_calls
 
 CALLS_FOLDER = "audit"

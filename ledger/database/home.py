@@ -11,7 +11,7 @@ from pathlib import Path
 from ..errors import WorkspaceError
 from ..files.objects import Bodies, Objects, StoredObjects, read_json, write_json
 from ..files.private import make_file, make_folder
-from ..postgres.link import PostgresLink
+from ..postgres.connection import PostgresLink
 from ..postgres.server import PostgresServer, check_address
 from .protocol import Database
 from .sqlite import SqliteDatabase

@@ -15,7 +15,7 @@ from ..files.private import make_file, make_folder
 from .protocol import explained, workspace_error
 
 CLAIM_ATTEMPTS, CLAIM_PAUSE_SECONDS = 3, 0.02
-LOCK_PAUSE_SECONDS = 0.003
+BRIEF_LOCK_SECONDS, LOCK_PAUSE_SECONDS = 10.0, 0.003
 NOTICE_SECONDS = 10.0
 MIN_POLL_SECONDS, MAX_POLL_SECONDS = 0.025, 1.0
 """Poll interval while another process works: each poll reads the ledger, which the other process needs too."""
@@ -90,19 +90,19 @@ class Wait:
 
 
 @contextmanager
-def wait_for_lock(path: Path, seconds: float = 10.0) -> Iterator[None]:
+def wait_for_lock(path: Path) -> Iterator[None]:
     """Wait for a lock that others hold only briefly, and hold it.
 
     Raises
     ------
     WorkspaceError
-        If the file cannot be created, or others hold the lock for longer than `seconds`.
+        If the file cannot be created, or others hold the lock for longer than `BRIEF_LOCK_SECONDS`.
     """
     with explained(path):
         make_file(path)
         handle = os.open(path, os.O_RDWR)
     try:
-        end = time.monotonic() + seconds
+        end = time.monotonic() + BRIEF_LOCK_SECONDS
         while not try_lock(handle):
             if time.monotonic() > end:
                 raise workspace_error(path, BlockingIOError("locked"))

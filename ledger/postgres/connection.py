@@ -8,6 +8,7 @@ ledger leaves existing rows as they are.
 from __future__ import annotations
 
 import hashlib
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -18,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 from ..database.protocol import Rows, T, Transaction
 from ..database.schema import INDICES, SCHEMA_VERSION, TABLE_KEYS, ColumnTypes, tables
 from ..errors import AddressError, RunLocked, WorkspaceError
-from .link import PostgresLink
 from .server import MIN_POSTGRES_VERSION, POSTGRES_SCHEMA, PostgresServer, driver
 
 if TYPE_CHECKING:
     import psycopg
+
 
 _POSTGRES_TYPES = ColumnTypes(serial="BIGINT PRIMARY KEY", integer="BIGINT", text='TEXT COLLATE "C"')
 POSTGRES_ONLY_TABLES = {
@@ -46,6 +47,51 @@ END $$"""
 
 LOCK_WAIT_SECONDS = 3.0
 """How long to wait for a lock: the server may take a moment to see that its holder was killed."""
+
+
+class PostgresLink:
+    """One connection, shared by threads that take turns; `renewed` is called with each new one before it is used."""
+
+    def __init__(self, server: PostgresServer, renewed: Callable[[Any], None] = lambda _: None) -> None:
+        self._server, self._renewed = server, renewed
+        self._lock, self._over = threading.RLock(), False
+        self.connection: psycopg.Connection[Any] = server.connect()
+
+    def repeated(self, deed: Callable[[psycopg.Connection[Any]], T]) -> T:
+        """Run `deed`; repeat it when the connection is lost and the server comes back in time.
+
+        Raises
+        ------
+        LedgerError
+            The server refuses; `ServerError` if it does not come back.
+        """
+        with self._lock:
+            return self._repeat(deed)
+
+    def _repeat(self, deed: Callable[[psycopg.Connection[Any]], T]) -> T:
+        until = None
+        while True:
+            try:
+                return deed(self._open())
+            except driver().Error as error:
+                until = until or time.monotonic() + self._server.patience_s
+                if not self._server.is_lost(error, self.connection) or time.monotonic() > until:
+                    self._server.refuse(error)
+
+    def _open(self) -> psycopg.Connection[Any]:
+        """Return the connection, a new one if the last was lost."""
+        if self._over:
+            raise WorkspaceError(f"the ledger {self._server.address} is closed or misused", field="ledger")
+        if self.connection.closed:
+            self.connection = self._server.connect(again=True)
+            self._renewed(self.connection)
+        return self.connection
+
+    def close(self) -> None:
+        """Close the connection; a second time does nothing."""
+        with self._lock:
+            self._over = True
+            self.connection.close()
 
 
 def lock_key(name: str) -> int:

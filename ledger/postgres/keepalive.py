@@ -14,8 +14,6 @@ from typing import Any
 # Whoever imports this module is about to open a connection; see `Server`.
 from psycopg import Connection, OperationalError  # noqa: TID253 - this file is imported only where a server keeps the ledger
 
-__all__ = ["WatchedConnection"]
-
 SocketWait = Generator[int, int, Any]
 
 

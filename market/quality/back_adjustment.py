@@ -22,7 +22,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data_warning import DataWarning, first_few
+from ..errors import DataWarning, first_few
 from ..panel import Panel
 from .moves import Frame, LogMoves, compute_logs, format_cell
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data_warning import MAX_CASES_SHOWN, DataWarning, first_few, format_count
+from ..errors import MAX_CASES_SHOWN, DataWarning, first_few, format_count
 from ..panel import PRICE_FIELDS, Panel
 from .moves import Frame, LogMoves, Mask, format_cell, list_marked_cells
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..data_warning import DataWarning, first_few, format_count
+from ..errors import DataWarning, first_few, format_count
 from .moves import CLIP_IN_MOVES, Frame, LogMoves, compute_row_means
 
 MIN_STANDARD_ERRORS = 5.0

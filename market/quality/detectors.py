@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ..data_warning import DataWarning
+from ..errors import DataWarning
 from ..panel import Panel
 from .back_adjustment import find_adjusted_levels, find_adjusted_volume
 from .bars import find_odd_bars, find_stale_prices

@@ -15,7 +15,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data_warning import DataWarning, first_few, format_count
+from ..errors import DataWarning, first_few, format_count
 from .moves import Frame, LogMoves, thin_rows
 
 MIN_TWIN_CORRELATION = 0.95

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..data_warning import DataWarning, first_few, format_count
+from ..errors import DataWarning, first_few, format_count
 from .moves import MAD_TO_DEVIATION, LogMoves, compute_local_size, compute_usual_size, format_cell, list_marked_cells
 
 MIN_TICK_IN_MOVES, MIN_STRETCH_IN_MOVES = 15.0, 20.0

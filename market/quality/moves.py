@@ -116,9 +116,9 @@ def compute_medians(values: Frame) -> Frame:
     return middle
 
 
-def thin_rows(values: Frame, rows: int = SAMPLE_ROWS) -> Frame:
-    """Return at most `rows` evenly spaced rows."""
-    return values[:: max(1, -(-len(values) // rows))]
+def thin_rows(values: Frame) -> Frame:
+    """Return at most `SAMPLE_ROWS` evenly spaced rows."""
+    return values[:: max(1, -(-len(values) // SAMPLE_ROWS))]
 
 
 def compute_usual_size(moves: Frame) -> Frame:

@@ -23,7 +23,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data_warning import DataWarning, first_few, format_count
+from ..errors import DataWarning, first_few, format_count
 from ..panel import Panel
 from .moves import CLIP_IN_MOVES, Frame, LogMoves, compute_logs, compute_row_means
 

@@ -16,7 +16,7 @@ import math
 
 import numpy as np
 
-from ..data_warning import DataWarning, first_few
+from ..errors import DataWarning, first_few
 from ..panel import Panel
 from .bars import find_living_cells
 from .moves import LogMoves, Mask

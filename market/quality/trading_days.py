@@ -13,13 +13,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data_warning import DataWarning, first_few, format_count
+from ..errors import DataWarning, first_few, format_count
 from .moves import LogMoves
 
 LONG_GAP_WEEKDAYS = 5
 HOLIDAY_YEAR_SHARE = 2 / 3
 MIN_STANDARD_ERRORS = 5.0
-MIN_YEAR_ROWS = 200
 ROWS_AROUND = 10
 THIN_DAY_SHARE = 0.8
 MIN_USUAL_NAMES = 10

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
         Scope as Scope,
         parse_scope as parse_scope,
     )
-    from .token_file import TokenEntry as TokenEntry
     from .tokens import (
         AnyOf as AnyOf,
         Grant as Grant,
         Issued as Issued,
+        TokenEntry as TokenEntry,
         Tokens as Tokens,
         TokenVerifier as TokenVerifier,
         create_token as create_token,
@@ -42,9 +42,9 @@ else:
             "jwts": "Jwts KeySet",
             "oauth": "Introspection Protected read_oauth",
             "scopes": "DEFAULT_SCOPES EVERY_SCOPE Caller Scope parse_scope",
-            "token_file": "TokenEntry",
             "tokens": (
-                "AnyOf Grant Issued TokenVerifier Tokens create_token list_tokens revoke_token describe_token_status"
+                "AnyOf Grant Issued TokenEntry TokenVerifier Tokens create_token describe_token_status "
+                "list_tokens revoke_token"
             ),
         },
     )

@@ -24,6 +24,7 @@ from .scopes import Caller
 from .tokens import TOKEN_PREFIX, TokenVerifier
 
 MAX_TOKEN_CHARS = 16_384
+KEPT_FOR, REST = timedelta(seconds=30), timedelta(seconds=1)
 
 MAX_ACCEPTED_CACHED, MAX_REFUSED_CACHED = 10_000, 1_000
 """Maximum cached answers; refusals have a limit of their own, so that strangers cannot displace accepted tokens."""
@@ -127,21 +128,18 @@ class IntrospectionEndpoint:
 
 
 class Introspection:
-    """Verifies tokens by introspection. An answer is cached for `seconds`, so a revoked token stays valid that long.
+    """Verifies tokens by introspection. An answer is cached for `KEPT_FOR`, so a revoked token stays valid that long.
 
     While the other server fails (no answer in time, 408, 429 or 5xx), tokens without a cached answer are refused, and
-    it is not asked again for `rest` seconds. Any other answer that does not confirm a token concerns that token only.
+    it is not asked again for `REST`. Any other answer that does not confirm a token concerns that token only.
     """
 
     waits = True
 
-    def __init__(
-        self, trust: Trust, ask: AskServer, *, clock: Callable[[], datetime], seconds: float = 30.0, rest: float = 1.0
-    ) -> None:
+    def __init__(self, trust: Trust, ask: AskServer, *, clock: Callable[[], datetime]) -> None:
         if isinstance(ask, IntrospectionEndpoint):
             check_url(ask.url, "introspection")
         self._trust, self._ask, self._clock = trust, ask, clock
-        self._keep, self._rest = timedelta(seconds=seconds), timedelta(seconds=rest)
         self._lock = threading.Lock()
         self._kept: OrderedDict[bytes, tuple[datetime, Caller]] = OrderedDict()
         self._refused: OrderedDict[bytes, datetime] = OrderedDict()
@@ -168,7 +166,7 @@ class Introspection:
 
     def _keep_answer(self, name: bytes, caller: Caller | None, now: datetime) -> None:
         """Cache an answer; the oldest ones beyond the limit of their kind are dropped."""
-        until = now + self._keep
+        until = now + KEPT_FOR
         with self._lock:
             self._kept.pop(name, None)
             self._refused.pop(name, None)
@@ -192,7 +190,7 @@ class Introspection:
         except (FetchFailed, OSError) as error:
             if isinstance(error, FetchFailed) and not error.failing:
                 return None
-            self._rests_until = now + self._rest
+            self._rests_until = now + REST
             raise TokenRefused(f"its server does not answer: {type(error).__name__}") from None
         if not isinstance(answer, dict) or answer.get("active") is not True:
             return None

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from .endpoint import GatewayEndpoint as GatewayEndpoint
     from .fair_scheduler import FairScheduler as FairScheduler
     from .gateway import Gateway as Gateway, build_application as build_application
-    from .settings import GatewaySettings as GatewaySettings
+    from .tenants import GatewaySettings as GatewaySettings
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
+            "tenants": "GatewaySettings",
             "endpoint": "GatewayEndpoint",
             "fair_scheduler": "FairScheduler",
             "gateway": "Gateway build_application",
-            "settings": "GatewaySettings",
         },
     )

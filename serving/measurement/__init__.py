@@ -8,10 +8,10 @@ from ...lazy import lazy_names
 
 if TYPE_CHECKING:
     from .client import ServerClient as ServerClient
-    from .comparison import compare_plan as compare_plan
     from .levels import (
         Measurement as Measurement,
         MeasurementTerms as MeasurementTerms,
+        compare_plan as compare_plan,
         measure_server as measure_server,
     )
 else:
@@ -19,7 +19,6 @@ else:
         __name__,
         {
             "client": "ServerClient",
-            "comparison": "compare_plan",
-            "levels": "Measurement MeasurementTerms measure_server",
+            "levels": "Measurement MeasurementTerms compare_plan measure_server",
         },
     )

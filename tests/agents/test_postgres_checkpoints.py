@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from alphaloom.agents import run_graph
-from alphaloom.ledger.postgres.link import PostgresLink
+from alphaloom.ledger.postgres.connection import PostgresLink
 from alphaloom.ledger.postgres.server import PostgresServer
 
 from ..ledger import postgres
@@ -114,7 +114,7 @@ MAKE = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from alphaloom.agents.postgres_checkpoints import ServedCheckpoint
-from alphaloom.ledger.postgres.link import PostgresLink
+from alphaloom.ledger.postgres.connection import PostgresLink
 from alphaloom.ledger.postgres.server import PostgresServer
 ServedCheckpoint(PostgresLink(PostgresServer(sys.argv[2])))
 """

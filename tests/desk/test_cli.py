@@ -17,7 +17,7 @@ import pytest
 from rich.console import Console
 
 from alphaloom.campaign import Progress
-from alphaloom.campaign.funnel import Best, Counts, ModelSpend
+from alphaloom.campaign.progress import Best, Counts, ModelSpend
 from alphaloom.desk.cli.campaign.progress import PlainLines, build_progress_panel
 from alphaloom.desk.cli.main import FIRST_NOTICE, SECOND_NOTICE, run_command
 from alphaloom.desk.cli.options import DataOptions

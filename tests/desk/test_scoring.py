@@ -12,7 +12,7 @@ from alphaloom.campaign import campaign
 from alphaloom.desk.cli import evaluator as research
 from alphaloom.desk.cli.main import run_command
 from alphaloom.desk.cli.options import data_line
-from alphaloom.market.data_warning import DataWarning
+from alphaloom.market.errors import DataWarning
 
 Capture = pytest.CaptureFixture[str]
 TICKS = DataWarning(

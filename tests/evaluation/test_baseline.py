@@ -10,9 +10,15 @@ import numpy as np
 import pytest
 
 from alphaloom.evaluation import Evaluator
-from alphaloom.evaluation.baseline import close_baseline, list_known_effects, read_baseline, record_baseline
-from alphaloom.evaluation.baseline.baseline import describe_baseline, measure_addition
-from alphaloom.evaluation.baseline.published_scores import compute_published
+from alphaloom.evaluation.baseline import (
+    close_baseline,
+    compute_published,
+    describe_baseline,
+    list_known_effects,
+    measure_addition,
+    read_baseline,
+    record_baseline,
+)
 from alphaloom.evaluation.closing import Baseline, PublishedFormula
 from alphaloom.evidence.originality import published_expressions, published_mechanisms, rank_correlation
 from alphaloom.evidence.scoring.metrics import FactorMetrics

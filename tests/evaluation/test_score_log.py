@@ -12,7 +12,7 @@ import pytest
 from alphaloom.evaluation.score_log import MAX_SHEETS_KEPT, ProposalLog, Scores
 from alphaloom.evidence.archive import scored_claims
 from alphaloom.ledger import Attempt, Evaluation, Journal, Ledger, Run
-from alphaloom.ledger.journal import AT_HAND_BYTES
+from alphaloom.ledger.store import AT_HAND_BYTES
 
 
 @pytest.fixture

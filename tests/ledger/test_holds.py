@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from alphaloom.ledger import Event, Ledger, LedgerConflict, Run
-from alphaloom.ledger.reservations import Cap, CapReached, Hold, Wish
-from alphaloom.ledger.tally import Taken
+from alphaloom.ledger.reservations import Cap, CapReached, Hold, Taken, Wish
 
 from .test_store import CALL
 

@@ -22,9 +22,8 @@ from alphaloom.evidence.windows import Window
 from alphaloom.factors import Engine, rank_rows, row_rank_correlation
 from alphaloom.market import Panel, Plant, SyntheticConfig, simulate
 from alphaloom.portfolio.blend import blend_ranks, blend_values
-from alphaloom.portfolio.combination import bootstrap_difference
+from alphaloom.portfolio.combination import bootstrap_difference, market_states
 from alphaloom.portfolio.combiners import COMBINER_KINDS, CombinerKind, Ridge, build_combiner
-from alphaloom.portfolio.market_state import market_states
 from alphaloom.portfolio.moments import RankMoments, last_known_rows, measure_moments, standard_ranks
 from alphaloom.portfolio.trading_rate import RATES, choose_trading_rate, slow_score
 

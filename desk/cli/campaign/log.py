@@ -22,7 +22,6 @@ from .status import STATE_INTERRUPTED, state_of
 if TYPE_CHECKING:
     from ....ledger import Event, Ledger, Run, VerdictRow
 
-__all__ = ["Chronicle", "ChronicleEntry", "follow_chronicle", "log"]
 
 LOG_POLL_SECONDS = 0.5
 ACTOR_WIDTH = 7  # characters of the widest name

@@ -20,16 +20,6 @@ if TYPE_CHECKING:
     from ....campaign import Best, Counts, Progress
     from .status import RunStanding
 
-__all__ = [
-    "AGENTS",
-    "Show",
-    "best_line",
-    "funnel_line",
-    "show_progress",
-    "spend_line",
-    "variety_line",
-    "verdicts_line",
-]
 
 EVENT_TEXTS = {
     "round": "hypotheses are being thought of",

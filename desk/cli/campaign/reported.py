@@ -9,8 +9,6 @@ from typing import ClassVar
 from ....campaign import Campaign as SilentCampaign
 from ...report.report import write_report
 
-__all__ = ["Campaign"]
-
 
 class Campaign(SilentCampaign):
     """A campaign whose result carries the path of its report."""

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from ....evaluation import ReviewChoice, Reviews
     from ....ledger import Ledger, Run
 
-__all__ = ["review"]
 
 REVIEW_FOLDER = "review"
 

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from ....evaluation import CampaignResult
     from ....ledger import Ledger, Run
 
-__all__ = ["CAMPAIGN_TEMPLATE", "init", "report", "resume", "run", "stop"]
 
 DEMO = Path(__file__).with_name("demo.yaml")
 

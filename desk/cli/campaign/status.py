@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from ....campaign import Best, Counts, ModelSpend
     from ....ledger import Ledger, Run
 
-__all__ = ["RunStanding", "open_run", "print_standing", "state_of", "status", "workspace_option"]
 
 STATE_RUNNING, STATE_PAUSED, STATE_DECIDED, STATE_STOPPED, STATE_INTERRUPTED, STATE_DONE = (
     "running",

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from ....evaluation.closing import FactorEntry, Results
 
-__all__ = ["print_verdicts"]
 
 MAX_REJECTED_PRINTED = 10
 MAX_UNTESTED_PRINTED = 3

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
         SealedExam,
     )
 
-__all__ = ["Comparison", "combine", "compare_combiners"]
 
 COMBINER_COLUMNS = (
     "window", "combiner", "RankIC", "t", "turnover", "Sharpe", "after costs",

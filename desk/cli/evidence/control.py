@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from ....evaluation.checks import ControlTally, NullRun
     from .null_runs import NullRuns
 
-__all__ = ["CONTROL_HEADER", "control", "describe_tally", "format_seed_line"]
 
 CONTROL_FOLDER = "control"
 RESAMPLED_NOTE = ", each name's moves drawn anew"

@@ -23,8 +23,6 @@ from ....ledger.database import hold_lock
 from ....ledger.files import check_given, make_folder
 from ....market import Nulling
 
-__all__ = ["AnswerFolder", "NullRuns", "digest_code", "make_panel_settings", "make_synthetic_settings"]
-
 DECIDING_ROOMS = (
     "agents", "campaign", "evaluation", "evidence", "factors", "ledger", "library", "market", "mcp_servers", "news",
     "portfolio", "router", "search",

@@ -11,8 +11,6 @@ from ...figures import count, number, p_value_text, plural
 from ..console import print_object, stdout_console
 from ..options import AsJson, AsOf, CampaignFile, DataOptions, PanelFile, SectorsFile, Workspace, data_line
 
-__all__ = ["power"]
-
 TABLE_TRIALS = (1, 5, 10, 20, 50)
 
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from ....evidence.values import LazySandbox
     from ....ledger import Ledger, Run
 
-__all__ = ["UnsealResult", "open_seal", "open_sealed_days"]
 
 RESUMED_NOTE = (
     "Opening no. {number} of this run was written to the ledger and cut short before its result; this goes on with it, "

@@ -18,7 +18,6 @@ from ..run_lookup import locate_run
 if TYPE_CHECKING:
     from ....evidence import Replay, RunArchive
 
-__all__ = ["verify"]
 
 EXIT_DIFFERS, EXIT_CANNOT_VERIFY = 1, 3
 RATIOS_NOTE = (

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from ....evaluation import Evaluator
     from ....evaluation.batches import FormulaRow, MeasuredFormula, SheetParts, SheetTable
 
-__all__ = ["FormulasFile", "SheetsFile", "refuse_beside_file", "require_expression", "score_file"]
 
 FormulasFile = Annotated[
     str | None,

@@ -25,8 +25,6 @@ from ..options import (
     data_line,
 )
 
-__all__ = ["compare"]
-
 FACTOR_HELP = "A formula in quotes; FILE.py, a Python factor; or the id of a factor in the library, or its start."
 
 

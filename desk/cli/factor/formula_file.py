@@ -20,7 +20,6 @@ from .formulas import COMMENT, NAMED_LINE, NUMBERED_LINE
 if TYPE_CHECKING:
     from ....evaluation.batches import FormulaRow
 
-__all__ = ["FormulaList", "open_formula_list"]
 
 STDIN = "-"
 FORMULA_COLUMN, NAME_COLUMN = "formula", "name"

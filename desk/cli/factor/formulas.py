@@ -20,21 +20,6 @@ from ..options import DIALECTS, AsJson, DialectOption, FieldsOption, FormulaFile
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = [
-    "EXIT_UNREADABLE",
-    "WrittenFormula",
-    "check",
-    "collect_formulas",
-    "explain",
-    "operators",
-    "print_checks",
-    "print_explanation",
-    "print_operator",
-    "print_operators",
-    "print_translations",
-    "readable_names",
-    "translate",
-]
 
 Facts = dict[str, Any]
 Formulas = Annotated[

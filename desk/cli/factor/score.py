@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from ....evaluation.closing import FactorSheet, FactorStress, HandVerdict, Note, StressScenario
 
-__all__ = ["app", "print_stress", "score"]
 
 DATA_CODE, SUSPECTED_MARK = "data", " suspected: "
 """The code of a warning about the panel, and the mark in its message."""

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from ....factors.similarity import Likeness
     from ....ledger import LibraryRow
 
-__all__ = ["similar"]
 
 Facts = dict[str, Any]
 

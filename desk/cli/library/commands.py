@@ -25,6 +25,7 @@ from ..options import (
     PanelFile,
     SectorsFile,
     Workspace,
+    refuse_existing,
 )
 from ..run_lookup import DEFAULT_WORKSPACE
 
@@ -32,9 +33,8 @@ if TYPE_CHECKING:
     from ....evaluation import AdmittedFactor
     from ....evidence import LibrarySettings
     from ....ledger import Ledger
-    from ....library import Entry
+    from ....library import Entry, FactorReading
 
-__all__ = ["app"]
 
 app = typer.Typer(no_args_is_help=True, help="Keep, watch and retire factors.")
 FactorName = Annotated[
@@ -183,19 +183,56 @@ def watch(
     """
     if panel is None and campaign is None:
         raise typer.BadParameter("--panel: name the file with the new days, or a --campaign that names one")
-    from .watch import watch_library
-
     if revised and not revised.strip():
         raise typer.BadParameter("say why another reading is used: the reason is kept", param_hint="--revised")
     place = DataOptions(campaign, panel, sectors, as_of.date() if as_of else None, workspace)
     with _open_library(workspace) as ledger:
-        facts = watch_library(ledger, place, revised.strip())
+        facts = _watch_library(ledger, place, revised.strip())
     if as_json:
         print_object(facts)
     else:
         from .table import print_watch
 
         print_watch(facts)
+
+
+def _watch_library(ledger: Ledger, place: DataOptions, revised: str) -> dict[str, Any]:
+    """Watch the library on a panel; return each factor's condition, the number of new days, and the changes."""
+    from ....evidence.values import LazySandbox
+    from ....library import PROMOTED, Condition, LibraryWatch, list_entries
+    from ..evaluator import settings_at
+    from .sealed import list_rows
+
+    settings = settings_at(place)
+    panel, dataset = settings.market.open(settings.seed)
+    with LazySandbox(settings.sandbox) as sandbox:
+        readings = LibraryWatch(ledger, panel, dataset, settings.evidence, sandbox).run(revised)
+    entries = {entry.factor_id: entry for entry in list_entries(ledger)}
+    promoted = sum(entry.origin == PROMOTED for entry in entries.values())
+    rows = []
+    for reading in readings:
+        entry = entries[reading.entry.factor_id]
+        condition = Condition.of(entry, ledger, settings.evidence.library, promoted)
+        (row,) = list_rows(ledger, [condition])
+        rows.append({**row, **_describe_reading(reading), "lacking": reading.lacking or None})
+    return {
+        "panel": panel.digest,
+        "first_day": str(panel.dates[0]),
+        "last_day": str(panel.dates[-1]),
+        "new_days": max((row["new_days"] for row in rows), default=0),
+        "changed": sum(bool(row["changes"]) for row in rows),
+        "factors": rows,
+    }
+
+
+def _describe_reading(reading: FactorReading) -> dict[str, Any]:
+    changes = [
+        {"day": change.day, "status": change.status, "by": change.by, "reason": change.reason}
+        for change in reading.changes
+        if change.key != "watched"
+    ]
+    days = {"new_days": len(reading.new), "unlike_days": len(reading.unlike)}
+    return {**days, "changes": changes, "left_out": None if reading.lacking else reading.left_out or None}
 
 
 @app.command(short_help="Retire a factor by hand.")
@@ -264,20 +301,11 @@ def export(
     from ....ledger import write_json
     from ....ledger.files import PUBLIC_FILE_MODE
     from ....library import export_library
-    from ...errors import DeskError
 
     if file.is_dir() or not file.parent.is_dir():
         reason = f"{file} is a folder" if file.is_dir() else f"there is no folder {file.parent}"
         raise typer.BadParameter(f"{reason}: name a file in a folder that is there", param_hint="FILE")
-    if file.exists() and not force:
-        raise DeskError(
-            f"{file} is there already.",
-            field="FILE",
-            got=str(file),
-            hint="Add --force to write over it.",
-            code="file_exists",
-            exit_code=1,
-        )
+    refuse_existing(file, force=force)
     with _open_library(workspace) as ledger:
         record = export_library(ledger)
     write_json(file, record, mode=PUBLIC_FILE_MODE)

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from ....ledger import Ledger
     from ....library import Condition, Entry
 
-__all__ = ["describe_fully", "describe_sealed", "list_rows", "summarise_sealed"]
 
 Facts = Mapping[str, Any]
 SEALED_FIGURES = ("days", "t", "p_value", "net_sharpe")

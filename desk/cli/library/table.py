@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-__all__ = ["print_condition", "print_conditions", "print_watch"]
 
 Facts = Mapping[str, Any]
 STATUS_STYLES = {"live": "green", "decaying": "yellow", "watchlist": "cyan", "retired": "dim"}

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from ....serving import ServingPlan
     from ....serving.gateway import GatewaySettings
 
-__all__ = ["gate", "parse_server_url"]
 
 DEFAULT_SERVER = "http://127.0.0.1:8000"
 """Default address of a server of `alphaloom models serve`."""

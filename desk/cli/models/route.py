@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from ....router import RouterConfig
     from ....router.policy import Decider, RoutingDecision
 
-__all__ = ["route"]
 
 MAX_PROMPT_CHARS = 1_000_000
 TOO_LONG_MESSAGE = f"has more than {MAX_PROMPT_CHARS:,} characters"

@@ -12,7 +12,6 @@ from ....ledger import SettingsError
 if TYPE_CHECKING:
     from ....router import RouterConfig
 
-__all__ = ["ROUTER_FILE", "NamedModels", "find_unknown_words", "read_models"]
 
 ROUTER_FILE = Path("router.yaml")
 ROUTER_FILE_HINT = (

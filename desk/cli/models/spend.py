@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from ....ledger import Ledger, ModelCall, Run
     from ....router import ModelSettings, RouterConfig, Tier
 
-__all__ = ["spend"]
 
 PARTS = ("role", "intent", "model", "tenant")
 TIERS: tuple[Tier, ...] = ("local", "frontier")

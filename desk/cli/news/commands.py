@@ -17,7 +17,6 @@ from ..run_lookup import DEFAULT_WORKSPACE
 if TYPE_CHECKING:
     from ....news import NewsItem, NewsStore
 
-__all__ = ["app"]
 
 app = typer.Typer(no_args_is_help=True, help="Take in news, filings and posts, and decide on what is held back.")
 DAY_FORMATS = ["%Y-%m-%d"]

@@ -27,18 +27,6 @@ from ....news import (
 )
 from ..console import mask_unprintable, print_plain, stdout_console
 
-__all__ = [
-    "LATEST_INSTANT",
-    "IntakeOptions",
-    "ShownText",
-    "print_items",
-    "print_quarantined",
-    "print_text",
-    "read_all_files",
-    "release_text",
-    "split_names",
-]
-
 LATEST_INSTANT = datetime.max.replace(tzinfo=UTC)
 """The instant for a person who names no day."""
 LIST_EXCERPT_CHARS = 160

@@ -11,16 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ...errors import DeskError
 from ...figures import plural
 from ..console import print_object, print_plain
-from ..options import AsJson, By, Workspace, signer_name
+from ..options import AsJson, By, Workspace, refuse_existing, signer_name
 from ..run_lookup import DEFAULT_WORKSPACE
 
 if TYPE_CHECKING:
     from ....ledger.calls import Verified
 
-__all__ = ["app"]
 
 app = typer.Typer(no_args_is_help=True, help="Read the record of what was asked of the MCP servers.")
 TAIL_POLL_SECONDS = 0.25
@@ -157,15 +155,7 @@ def export(
     """
     from ....ledger.calls import export_calls
 
-    if file.exists() and not force:
-        raise DeskError(
-            f"{file} is there already.",
-            field="FILE",
-            got=str(file),
-            hint="Add --force to write over it.",
-            code="file_exists",
-            exit_code=1,
-        )
+    refuse_existing(file, force=force)
     exported = export_calls(_find_folder(workspace), file, by=signer_name(by), now=datetime.now(UTC))
     if as_json:
         facts = {"file": str(file.resolve()), "summary": str(exported.summary.resolve())}

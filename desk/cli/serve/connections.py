@@ -29,8 +29,6 @@ from uvicorn.protocols.http.flow_control import service_unavailable
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-__all__ = ["KNOWN_STATE", "Connection", "ConnectionTable", "Listener", "PlacedConnection"]
-
 OWED_STATE, IDLE_STATE, ASKED_STATE, KNOWN_STATE = "owed", "idle", "asked", "known"
 HEADER_SECONDS, REQUEST_SECONDS = 10.0, 75.0
 """Time limits of a client: for a TLS handshake and a request's header, and for a whole request or for reading the

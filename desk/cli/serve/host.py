@@ -26,8 +26,6 @@ from ..evaluator import settings_at
 from ..options import DataOptions
 from .listen import format_host, open_listener, quiet_signals
 
-__all__ = ["ServerDoor", "serve_http", "serve_stdio"]
-
 LOG = logging.getLogger(__name__)
 SHUTDOWN_GRACE_SECONDS = 2
 """Seconds that requests under way have when the servers end; the rooms' calls have one second more."""

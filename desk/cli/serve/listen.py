@@ -12,8 +12,6 @@ import typer
 
 from ...errors import DeskError
 
-__all__ = ["address", "format_host", "open_listener", "quiet_signals"]
-
 BACKLOG = 4096
 """Connections that the system completes before they are accepted; with too few, an honest client waits a second."""
 

@@ -12,8 +12,6 @@ import typer
 from ..options import CampaignFile, Ceiling, DataOptions, PanelFile, SectorsFile, Workspace
 from .listen import address
 
-__all__ = ["app", "mcp"]
-
 app = typer.Typer(no_args_is_help=True, help="Serve tools to other programs.")
 
 Hosts = Annotated[

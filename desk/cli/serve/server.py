@@ -20,8 +20,6 @@ from starlette.types import ASGIApp
 from ...errors import DeskError
 from .connections import SPARE_CONNECTIONS, Connection, ConnectionTable, Listener
 
-__all__ = ["END_SECONDS", "MAX_CONNECTIONS", "HttpServer", "ServerTerms", "serve_until_signal"]
-
 MAX_CONNECTIONS = 1_000
 KEEP_ALIVE_SECONDS = 120
 """How long an idle connection is kept while there is room. Agents pause between calls, and a connection that is closed

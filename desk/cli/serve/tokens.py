@@ -15,7 +15,6 @@ from ..run_lookup import DEFAULT_WORKSPACE
 if TYPE_CHECKING:
     from ....mcp_servers.access import TokenEntry
 
-__all__ = ["app"]
 
 app = typer.Typer(
     no_args_is_help=True, help="Make, list and revoke bearer tokens of the MCP servers and the models' gate."

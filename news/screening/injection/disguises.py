@@ -39,7 +39,6 @@ _LEETED = re.compile(
 )
 _GLUED = re.compile(r"[A-Za-z]{18,}")
 _MORSE = re.compile(r"(?:[.\-·−–_]{1,5}[ /|]{1,4}){10,}[.\-·−–_]{1,5}")
-_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _SPLIT = re.compile(r"(?<=[a-z])[-*_.|~^\u00ad](?=[a-z])", re.IGNORECASE)
 _BROKEN = re.compile(r"(?:[a-z]{1,4}[-*_.|~^]){2,}[a-z]{1,4}", re.IGNORECASE)
 _LETTERS = re.compile(r"[A-Za-z]{3}")

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from alphaloom.serving import ServingError
-from alphaloom.serving.environment import BUILDS, VllmEnvironment, choose_build, find_environment, install_vllm
-from alphaloom.serving.environment.installation import INSTALL_LOG, find_uv
+from alphaloom.serving import BUILDS, ServingError, VllmEnvironment, choose_build, find_environment, install_vllm
+from alphaloom.serving.installation import INSTALL_LOG, find_uv
 
 UV = [sys.executable, str(Path(__file__).with_name("fake_uv.py"))]
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(autouse=True)
@@ -92,7 +91,7 @@ def test_what_cannot_be_had_is_said(
 
 def test_progress_is_said_while_uv_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_UV", "slow")
-    monkeypatch.setattr("alphaloom.serving.environment.installation.NOTICE_EVERY_S", 0.1)
+    monkeypatch.setattr("alphaloom.serving.installation.NOTICE_EVERY_S", 0.1)
     _, said = install(tmp_path / "vllm")
     resolved, installed = said.index("   Resolved 151 packages"), said.index("   Installed 151 packages")
     assert any("under way for" in line for line in said[resolved:installed])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -16,13 +17,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
 
-from ..devices import GB
-from ..errors import ServingError
-from .discovery import VllmEnvironment, find_environment, find_python, mark_complete
+from .devices import GB
+from .errors import ServingError
 
 Say = Callable[[str], None]
 INSTALL_LOG = "alphaloom-install.log"
@@ -33,6 +33,50 @@ ASK_VERSION = (
     "import importlib.metadata as m, importlib.util as u, sys; name = sys.argv[1]; "
     "print(m.version(name)) if u.find_spec('vllm') else sys.exit(1)"
 )
+COMPLETE_MARK = "alphaloom-vllm.json"
+ENVIRONMENT_FOLDER = "vllm"
+"""Name of the environment's folder in a workspace."""
+SERVER_MODULE = "vllm.entrypoints.openai.api_server"
+
+
+@dataclass(frozen=True)
+class VllmEnvironment:
+    """A complete environment: its folder, the kind of build, and the version that was installed."""
+
+    folder: Path
+    build: str
+    version: str
+
+    @property
+    def python(self) -> Path:
+        """Return its interpreter."""
+        return find_python(self.folder)
+
+    @property
+    def starter(self) -> list[str]:
+        """Return the command that starts its server."""
+        return [str(self.python), "-m", SERVER_MODULE]
+
+
+def find_python(folder: Path) -> Path:
+    """Return the path of an environment's interpreter, absolute, whether it is there or not."""
+    return folder.absolute() / "bin" / "python"
+
+
+def find_environment(folder: Path) -> VllmEnvironment | None:
+    """Return the environment in a folder; None where there is none, or an incomplete one."""
+    try:
+        mark = json.loads((folder / COMPLETE_MARK).read_text(encoding="utf-8"))
+        found = VllmEnvironment(folder.absolute(), str(mark["build"]), str(mark["version"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return found if found.python.exists() else None
+
+
+def mark_complete(found: VllmEnvironment) -> None:
+    """Write the mark of a complete environment."""
+    content = {name: str(value) for name, value in asdict(found).items() if name != "folder"}
+    (found.folder / COMPLETE_MARK).write_text(json.dumps(content) + "\n", encoding="utf-8")
 
 
 @dataclass(frozen=True)
