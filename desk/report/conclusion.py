@@ -30,16 +30,18 @@ REFUSED_AS = {"redundancy": "a near-copy of the library", "originality": "a near
 
 
 def verdict_sentence(results: Results) -> str:
-    """Return the outcome in one sentence, in which the verdicts of trials add up to the trials."""
+    """Return the outcome in one or two sentences, in which the verdicts of trials add up to the trials."""
+    without = [part for part in (_describe_refused(results.rejected), _describe_untested(results)) if part]
+    if not results.trials and not results.looks_reused:
+        return f"{'; '.join(['Nothing was accepted: no trial was made', *without])}."
     combinations = sum(1 for entry in results.accepted if entry.members)
     counts = ((combinations, "combination"), (len(results.accepted) - combinations, "factor"))
     accepted = " and ".join([plural(n, word) for n, word in counts if n] or ["nothing"])
     were = "were" if len(results.accepted) > 1 else "was"
-    text = f"{accepted[0].upper()}{accepted[1:]} {were} accepted {_count_trials(results)}"
+    text = f"{accepted[0].upper()}{accepted[1:]} {were} accepted in {_count_trials(results)}"
     failed = sum(entry.trial is not None for entry in results.rejected)
     proven = f"{len(results.proven)} proven but not tradable alone, " if results.proven else ""
     text += f"; {proven}{len(results.watchlist) or 'none'} on the watchlist, {failed or 'none'} rejected"
-    without = [part for part in (_describe_refused(results.rejected), _describe_untested(results)) if part]
     return f"{text}. Without a trial: {', '.join(without)}." if without else f"{text}."
 
 
@@ -47,7 +49,7 @@ def _count_trials(results: Results) -> str:
     reused = results.looks_reused
     again = [f"{plural(reused, 'verdict')} from trials of earlier runs"] if reused else []
     counted = [plural(results.trials, "trial")] if results.trials else []
-    return f"in {' and '.join([*counted, *again])}" if counted or again else "without any trial"
+    return " and ".join([*counted, *again])
 
 
 def _describe_refused(rejected: Sequence[FactorEntry]) -> str:

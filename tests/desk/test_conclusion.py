@@ -122,4 +122,5 @@ def test_the_verdicts_of_trials_add_up_and_the_others_stand_apart() -> None:
         "1 combination was accepted in 2 verdicts from trials of earlier runs; 1 on the watchlist, none rejected. "
         "Without a trial: 1 not tested."
     )
-    assert "Nothing was accepted without any trial; none" in verdict_sentence(Results())
+    untried = Results.read({"untested": [example.entry("f1", "rank(close)", 0.02)]})
+    assert verdict_sentence(untried) == "Nothing was accepted: no trial was made; 1 not tested."

@@ -39,7 +39,7 @@ def print_verdicts(results: Results) -> None:
     from ..console import stdout_console
 
     console = stdout_console()
-    console.print(Text(verdict_sentence(results), style="bold"))
+    console.print(Text(verdict_sentence(results), style="bold"), soft_wrap=True)
     for sentence in (*conclude(results), worth_sentence(results), baseline_sentence(results)):
         if sentence:
             console.print(Text(sentence), soft_wrap=True)
