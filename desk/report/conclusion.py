@@ -21,7 +21,7 @@ NORMAL_QUANTILE_95 = 1.96
 """Standard errors on each side of a mean that hold 95 % of a normal law."""
 MAX_NAMED = 4
 """Members that are named with their figures."""
-UNOPENED_SENTENCE = (
+NOT_OPENED_SENTENCE = (
     "The sealed (hold-out) days were not opened, so every figure below is of days that helped to choose: expect less."
 )
 SEEN_SENTENCE = "These days had been opened before: this is no longer an exam on unseen data."
@@ -72,7 +72,7 @@ def conclude(results: Results) -> list[str]:
         return []
     exam = results.sealed
     if exam is None or not exam.opened:
-        sentences = [UNOPENED_SENTENCE]
+        sentences = [NOT_OPENED_SENTENCE]
     else:
         again = [] if exam.number == 1 else [SEEN_SENTENCE]
         sentences = [_judge_forecast(results, exam) + _judge_members(results, exam), *again]

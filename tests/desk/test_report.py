@@ -316,3 +316,30 @@ def test_what_operators_did_is_told_over_all_weaknesses_and_where_it_helped_most
     assert row_of(text, "swap field") == ["swap field", "22", "9", "40.9 %", "+0.27", "turnover: 6 of 10"]
     assert "What operators of change did" in text.partition("<details>")[2].partition("</summary>")[0]
     assert "What operators" not in html(finished(example.results() | {"operators": []}))
+
+
+def test_a_cell_of_a_wide_table_knows_its_column_where_rows_are_stacked(finished: Run) -> None:
+    text = html(finished())
+    tables = re.findall(r'<table class="([^"]*)"(.*?)</table>', text, re.DOTALL)
+    wide = [(kind, body) for kind, body in tables if kind not in ("measures", "members")]
+    assert wide
+    for kind, body in wide:
+        assert kind.startswith("stacks "), kind
+        unnamed = [cell for cell in re.findall(r"<td(.*?)>", body) if "data-head" not in cell]
+        assert all('class="what"' in cell or 'class="why"' in cell for cell in unnamed), kind
+
+
+def test_an_equity_of_one_year_has_dates_of_its_quarters(finished: Run) -> None:
+    drawing = html(finished()).partition('aria-label="Equity after costs"')[2].partition("</svg>")[0]
+    assert len(re.findall(r">\d{4}-\d{2}</text>", drawing)) >= 3
+
+
+def test_windows_are_dated_in_words_beside_their_drawing(finished: Run) -> None:
+    assert f"sealed: one opening; 294 days, {example.SEALED[0]} to {example.SEALED[-1]}" in plain(html(finished()))
+
+
+def test_the_exam_names_who_holds_alone(finished: Run) -> None:
+    factors = {"f0123456789abcdef": {"sign": -1, "rank_ic": -0.02, "t": -3.0, "p_value": 0.01, "net_sharpe": 0.4}}
+    results = example.results()
+    text = html(finished(results | {"sealed": results["sealed"] | {"factors": factors}}))
+    assert row_of(text, "f01234567") == ["f01234567", "+0.0200", "+3.00", "0.01", "holds", "+0.40"]
