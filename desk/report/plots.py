@@ -15,7 +15,7 @@ from .svg import Frame, Scale, drawing, element, nice_ticks, path_data
 
 __all__ = ["Bars", "Curve", "LineChart", "Span", "Stage", "bar_chart", "funnel", "line_chart", "timeline"]
 
-WIDE_FRAME, NARROW_FRAME = Frame(600, 280), Frame(300, 170)
+WIDE_FRAME, NARROW_FRAME = Frame(520, 270), Frame(300, 170)
 MAX_CHART_POINTS = 320  # of one drawn line: more than the pixels of paper can show
 LETTER_WIDTH = 6.5
 """Of a date on an axis, in pixels of the drawing."""

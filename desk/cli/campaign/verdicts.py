@@ -97,7 +97,7 @@ def _add_row(table: Table, verdict: str, entry: FactorEntry) -> None:
 
 def _format_name(entry: FactorEntry) -> str:
     if entry.members:
-        return f"combination of {len(entry.members)}: {', '.join(map(short_id, entry.members))}"
+        return f"{short_id(entry.id)}: combination of {', '.join(map(short_id, entry.members))}"
     return f"{short_id(entry.id)}: {summarise_formula(entry.text or DASH)}"
 
 
