@@ -181,7 +181,8 @@ def _judge_stress(results: Results) -> list[str]:
     if not tried:
         return []
     broken = [scenario.words for factor in tried for scenario in factor.scenarios if scenario.verdict == "breaks"]
-    who = "It" if len(tried) == 1 else "At least one accepted factor"
+    who = "the combination" if entry else short_id(names[0]) if len(names) == 1 else "any accepted factor"
     if not broken:
-        return ["No stress test on search days breaks it." if len(tried) == 1 else "No stress test breaks any of them."]
+        return [f"No stress test on search days breaks {who}."]
+    who = "At least one accepted factor" if len(names) > 1 else who[0].upper() + who[1:] if entry else who
     return [f"{who} breaks under these stresses, tried on search days: {'; '.join(dict.fromkeys(broken))}."]

@@ -54,7 +54,7 @@ def test_it_says_who_holds_whether_it_earns_and_where_it_breaks() -> None:
             "Profit after costs is not shown: the book's Sharpe ratio after costs is 0.62 on 278 sealed days, 95 % "
             f"interval {MINUS}1.25 to 2.49, which includes zero."
         ),
-        "It breaks under these stresses, tried on search days: crash.",
+        "The combination breaks under these stresses, tried on search days: crash.",
     ]
 
 
@@ -104,8 +104,17 @@ def test_days_seen_before_and_days_not_opened_are_told() -> None:
 
 def test_a_factor_that_no_stress_breaks_and_a_run_without_stress() -> None:
     calm = {"factors": {"s99887766554433": {"scenarios": [{"words": "crash", "verdict": "weakens"}]}}}
-    assert conclude(finished(stress=calm))[-1] == "No stress test on search days breaks it."
+    assert conclude(finished(stress=calm))[-1] == "No stress test on search days breaks the combination."
     assert "stress" not in conclude(finished(stress=None))[-1]
+
+
+def test_a_stress_that_breaks_an_accepted_factor_names_it_where_nothing_was_combined() -> None:
+    torn = {"factors": {"f1": {"scenarios": [{"words": "crash", "verdict": "breaks"}]}}}
+    one = [example.entry("f1", "rank(close)", 0.02, trial=1)]
+    (*_, said) = conclude(finished(accepted=one, combination=None, stress=torn))
+    assert said.startswith("f1 breaks under")
+    (*_, said) = conclude(finished(accepted=[*one, one[0] | {"id": "f2"}], combination=None, stress=torn))
+    assert said.startswith("At least one accepted factor breaks under")
 
 
 def test_nothing_accepted_concludes_nothing() -> None:
