@@ -4,9 +4,9 @@ Documents are made: statements on twelve matters about each of twenty firms, in 
 matters; once mixed sentence by sentence, once with a section for each firm, who is named in its heading alone. A
 statement is asked for in its own words, in other forms of them, and in other words, where the firm's name is all that
 the two share; then without the name too. A hit is a chunk, among the first five, that holds the statement. Plain BM25
-knows chunks as they are cut, and nothing else; so do the two of SQLite's own index (FTS5), by stems and by runs of three
-letters. The embedder that is built in knows spelling and no meaning: of the last
-two questions little is found, whatever the way, and only an embedder that has learned a language could mend that.
+knows chunks as they are cut, and nothing else, and so does SQLite's own index (FTS5), by stems and by runs of letters.
+The embedder that is built in knows spelling and no meaning: of the last two questions little is found, whatever the
+way, and only an embedder that has learned a language could mend that.
 """
 
 from __future__ import annotations

@@ -106,15 +106,15 @@ def short_id(factor: object) -> str:
     return text if len(text) <= 10 else text[:9]
 
 
-def describe_added_value(added: IncrementalIC | None) -> str:
-    """Describe a factor's incremental RankIC beside the library; a dash if there is none."""
+def describe_added_value(added: IncrementalIC | None, whose: str = "the library") -> str:
+    """Describe a factor's incremental RankIC beside the library, or part of it; a dash if there is none."""
     if not added:
         return DASH
+    others = f"the library's {plural(added.library, 'factor')}" if whose == "the library" else whose
     if added.t is None:
-        return f"nothing: the library's {plural(added.library, 'factor')} say all of it"
+        return f"nothing: {others} say all of it"
     increment = f"RankIC {number(added.rank_ic, 4, sign=True)}, t {number(added.t, 2, sign=True)}"
-    unexplained = f"{percent(added.kept, 0)} of its rank variance is unexplained"
-    return f"{increment}; {unexplained} by the library's {plural(added.library, 'factor')}"
+    return f"{increment}; {percent(added.kept, 0)} of its rank variance is unexplained by {others}"
 
 
 def describe_costs(costs: CostRates | None) -> str:

@@ -69,7 +69,7 @@ def describe_baseline(baseline: Baseline) -> str:
     """Return which published formulas live on the search days, in one sentence."""
     return (
         f"{describe_published(baseline.computable)}: {baseline.living} of them live on the search days "
-        f"(|t| of at least 2; by chance at most {baseline.by_chance or 0.0:.0f} are expected)"
+        f"(|t| of at least 2; chance alone would give at most {baseline.by_chance or 0.0:.0f} on average)"
     )
 
 

@@ -30,8 +30,9 @@ Frame = NDArray[np.float32]
 
 WALK_FORWARD_NOTE = (
     "Each day's weights rest on labels that had ended by then, so these are walk-forward figures; but the factors were "
-    "found, and their signs and the trading rate chosen, on search, and the factors were accepted on selection, so "
-    "that all rows flatter alike."
+    "found, and their signs and the trading rate chosen, on search, and the factors were accepted on selection. All "
+    "lines of these two windows are therefore optimistically biased, and a significant difference between them is in "
+    "sample."
 )
 
 Series = NDArray[np.float64]
@@ -121,7 +122,7 @@ class Combining:
             return self.combine("equal", "there is one factor")
         if kind == "best":
             return self.combine(self._choose_best(), "highest Sharpe ratio after costs in walk-forward on search")
-        return self.combine(kind, "named by evidence.combination")
+        return self.combine(kind, "set in the campaign file, evidence.combination")
 
     def combine(self, kind: CombinerKind, chosen: str) -> Combination:
         """Return the combination by one combiner; `chosen` says in words how it was chosen."""

@@ -21,6 +21,13 @@ if TYPE_CHECKING:
         SuperiorityTest,
     )
 
+SEARCH_TESTS_NOTE = (
+    "What each asks. Cross-validation: does the RankIC of the best repeat on other days? Overfitting: does the best by "
+    "Sharpe ratio after costs stay above the median candidate, which may lose money itself? Superior predictive "
+    "ability: does the best earn anything after costs? Deflated Sharpe (on a card): does this factor? For money, "
+    "believe the last two, and the sealed (hold-out) days before all of them."
+)
+
 
 @dataclass(frozen=True)
 class RulesTable:
@@ -28,6 +35,7 @@ class RulesTable:
 
     sentence: str
     lines: Sequence[tuple[bool, Sequence[str]]]
+    agreement: str
 
 
 @dataclass(frozen=True)
@@ -44,7 +52,17 @@ def build_rules_table(stream: StreamRules | None) -> RulesTable | None:
     if stream is None or not stream.looks:
         return None
     decided = {name for rule in stream.rules if rule.decides for name in rule.accepts}
-    return RulesTable(_describe_stream(stream), [(rule.decides, _list_cells(rule, decided)) for rule in stream.rules])
+    lines = [(rule.decides, _list_cells(rule, decided)) for rule in stream.rules]
+    return RulesTable(_describe_stream(stream), lines, _describe_agreement(stream, decided))
+
+
+def _describe_agreement(stream: StreamRules, decided: Collection[str]) -> str:
+    """Return that all rules accept the same factors of this run; empty if one differs."""
+    others = [rule for rule in stream.rules if not rule.decides]
+    if not others or any({*rule.accepts} != {*decided} for rule in others):
+        return ""
+    same = "the same" if decided else "nothing either"
+    return f"In this run all {len(others)} other rules accept {same} ({'; '.join(rule.name for rule in others)})."
 
 
 def _describe_stream(stream: StreamRules) -> str:
@@ -56,7 +74,7 @@ def _describe_stream(stream: StreamRules) -> str:
     remark = f"; of these {' and '.join(unknown)} count as looks that found nothing" if unknown else ""
     return (
         f"The stream is every look at these selection days, earlier runs included: {plural(stream.looks, 'look')}"
-        f"{remark}. Only the first line decides, at level {percent(stream.level, 0)}; the others are shown beside it."
+        f"{remark}. Only the LOND rule decides, at level {percent(stream.level, 0)}; the others are shown beside it."
     )
 
 

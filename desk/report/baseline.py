@@ -17,7 +17,7 @@ NO_TRIAL_NOTE = (
     "The baseline's figures on selection days were computed after the last test. They are no trial: they accept "
     "nothing, change no threshold, and no agent sees them."
 )
-CHOSEN_HERE_NOTE = " The campaign's combination was accepted on the selection days, so its figures there flatter."
+CHOSEN_HERE_NOTE = " The campaign's combination was accepted on the selection days, so its figures there are too good."
 LIVING_NOTE = (
     "A formula lives if its |t| on search days is at least 2. Formulas that resemble each other live or fail together, "
     "so the number by chance scatters widely."
@@ -67,7 +67,7 @@ def baseline_sentence(results: Results) -> str:
     windows = {"search": baseline.search, "selection": baseline.selection, "sealed": baseline.sealed}
     figures = [
         f"{number(sheet.rank_ic, 4)} on {_name_days(name)} (t {number(sheet.t, 1)}, "
-        f"Sharpe after costs {number(sheet.net_sharpe, 2)})"
+        f"Sharpe after costs, without drift, {number(sheet.net_sharpe, 2)})"
         for name, sheet in windows.items()
         if sheet
     ]
@@ -82,8 +82,8 @@ def build_baseline(results: Results) -> BaselineSection | None:
     opened = [name for name in WINDOWS if getattr(baseline, name) is not None]
     return BaselineSection(
         sentence=(
-            f"{_describe_computable(baseline)}: {count(baseline.living)} live on the search days; by chance at most "
-            f"{number(baseline.by_chance, 0)} are expected."
+            f"{_describe_computable(baseline)}: {count(baseline.living)} live on the search days, where chance alone "
+            f"would give at most {number(baseline.by_chance, 0)} on average."
         ),
         note=_write_note(baseline) if len(opened) > 1 else "",
         lines=[line for name in opened for line in _list_lines(baseline, name)],
@@ -121,8 +121,8 @@ def _list_lines(baseline: Baseline, window: str) -> list[Sequence[str]]:
     lines: list[Sequence[str]] = [(window, "baseline", *_list_cells(getattr(baseline, window)))]
     if addition := baseline.addition.get(window):
         added = (number(addition.rank_ic, 4, sign=True), number(addition.t, 1, sign=True), DASH)
-        lines.append(("", "campaign", *_list_cells(baseline.own[window])))
-        lines.append(("", "what it adds", *added))
+        lines.append((window, "campaign", *_list_cells(baseline.own[window])))
+        lines.append((window, "what it adds", *added))
     return lines
 
 

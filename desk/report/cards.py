@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING
 
 from ..figures import DASH, any_value, basis_points, count, describe_added_value, number, p_value_text, percent
 from ..profile import profile_rows
+from .gate_steps import GateStep, list_steps
 from .plots import Bars, Curve, LineChart, bar_chart, line_chart
 
 if TYPE_CHECKING:
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
         DailyRankICByWindow,
         FactorEntry,
         Figure,
-        GateReason,
         MemberTest,
         PlantedTruth,
+        SealedExam,
         SealedFactor,
         SelectionMetrics,
         WindowMetrics,
@@ -27,31 +28,66 @@ if TYPE_CHECKING:
 
 
 DEFLATED_LABELS = {
-    "by_trials": "deflated Sharpe (probability), by trials",
-    "by_evaluations": "… by evaluations",
-    "by_clusters": "… by clusters",
+    "by_trials": "deflated Sharpe, trials",
+    "by_evaluations": "… evaluations",
+    "by_clusters": "… clusters",
 }
 DEFLATED_MEANS = (
-    "The deflated Sharpe is the probability that the Sharpe ratio of this factor's own book after costs exceeds the "
-    "best of that many worthless tries. It is informational: the gate tests the RankIC, not the Sharpe ratio."
+    "The deflated Sharpe is the probability that this Sharpe ratio after costs exceeds the best of that many worthless "
+    "tries. Believe the one by clusters: trials leave out what was tried on search, and evaluations count near-copies "
+    "as separate tries. It is informational: the gate tests the RankIC, not the Sharpe ratio."
 )
+P_NOTE = (
+    "p is from the distribution of t for overlapping labels on this number of days, which has fatter tails than the "
+    "normal: the same t has a larger p. It takes the mean RankIC as constant over the window."
+)
+DRIFT_NOTE = (
+    "Sharpe without drift: weights return to their targets each day free of cost. A traded book pays for that as well, "
+    "so its Sharpe ratio is another one."
+)
+DAYS_NOTE = "Days with a label: those that have values, and whose label ends inside the window."
 DIRECTION_WORDS = {1: "higher values, higher returns", -1: "higher values, lower returns"}
 MIN_MERIT_CHANCE = 0.005
 """Deflated Sharpe ratio below which it is described as less than expected by chance."""
 
-
-P_LABEL = "p, one-sided (assumes a constant mean)"
+P_LABEL = "p, one-sided"
+NET_LABEL = "Sharpe after costs, without drift"
+DAYS_LABEL = "days with a label"
 BORNE_OUT_P = 0.05
 
 
 @dataclass(frozen=True)
-class GateStep:
-    """One step of the gate; `mark` is passed, failed or shown (for a step that never blocks)."""
+class CardContext:
+    """What a card shows beside the entry itself.
 
-    step: str
-    mark: str
-    message: str
-    numbers: Sequence[tuple[str, str]]
+    Attributes
+    ----------
+    boundary
+        First selection day.
+    texts, hypotheses
+        Formulas and stated hypotheses of possible members by id; an empty hypothesis is none.
+    sealed
+        The entry's figures on the sealed days, where they were opened.
+    truth
+        What is true of it on a synthetic market.
+    """
+
+    boundary: str | None
+    texts: Mapping[str, str]
+    hypotheses: Mapping[str, str] = field(default_factory=dict)
+    sealed: SealedFactor | None = None
+    truth: PlantedTruth | None = None
+
+
+@dataclass(frozen=True)
+class CardMember:
+    """One member of a combination: formula, hypothesis, and what the trial says of it."""
+
+    id: str
+    text: str
+    hypothesis: str
+    is_mined: bool
+    standing: str
 
 
 @dataclass(frozen=True)
@@ -65,7 +101,7 @@ class Card:
     facts: Sequence[tuple[str, str]]
     text: str
     explained: str
-    members: Sequence[tuple[str, str, str]]
+    members: Sequence[CardMember]
     measures: Sequence[Sequence[str]]
     sealed: str
     cumulative: str
@@ -75,80 +111,81 @@ class Card:
     reasons: Sequence[GateStep]
     doubts: Sequence[str]
     warnings: Sequence[str]
-    deflated: str
+    notes: Sequence[str]
 
 
-def build_card(
-    entry: FactorEntry,
-    curve: DailyRankICByWindow | None,
-    boundary: str | None,
-    texts: Mapping[str, str],
-    sealed: SealedFactor | None = None,
-    truth: PlantedTruth | None = None,
-) -> Card:
-    """Return the card of an entry.
-
-    Parameters
-    ----------
-    boundary
-        First selection day.
-    texts
-        Formulas of possible members by id.
-    sealed
-        The entry's figures on the sealed days, where they were opened.
-    truth
-        What is true of it on a synthetic market.
-    """
+def build_card(entry: FactorEntry, curve: DailyRankICByWindow | None, context: CardContext) -> Card:
+    """Return the card of an entry."""
     from ...evaluation.closing import SelectionMetrics, StatedHypothesis
 
     search, selection = entry.metrics.search, entry.metrics.selection or SelectionMetrics()
     hypothesis = entry.hypothesis or StatedHypothesis()
-    tests = {test.id: test for test in selection.members}
-    members = [
-        (name, texts.get(name, ""), _describe_member(tests[name]) if name in tests else "")
-        for name in entry.members or ()
-    ]
+    members = _list_members(entry, context)
+    unstated = [member.id for member in members if member.is_mined]
     return Card(
         id=entry.id,
         kind=f"combination of {len(members)}" if members else "factor",
         statement=hypothesis.title or ("A combination of factors" if members else "No hypothesis stated"),
         mechanism="" if members or hypothesis.either_way else hypothesis.mechanism.replace("_", " "),
-        facts=[*_list_facts(entry), *_list_truth(truth)],
+        facts=[*_list_facts(entry), *_list_truth(context.truth)],
         text="" if members else entry.text,
         explained="" if members else entry.explained,
         members=members,
-        measures=_list_measures(search, selection, sealed),
-        sealed=_describe_sealed(sealed),
-        cumulative=_draw_cumulative(curve, boundary),
+        measures=_list_measures(search, selection, context.sealed),
+        sealed=_describe_sealed(context.sealed),
+        cumulative=_draw_cumulative(curve, context.boundary),
         quintiles=_draw_quintiles(search, selection),
         decay=_draw_decay(search, selection),
         years=_draw_years(search, selection),
-        reasons=[_make_step(reason) for reason in entry.reasons],
+        reasons=list_steps(entry, unstated),
         doubts=[weakness.text for weakness in search.weaknesses] + list(collect_doubts(entry)),
         warnings=_list_warnings(search, selection),
-        deflated=DEFLATED_MEANS if selection.deflated_sharpe else "",
+        notes=_list_notes(selection),
     )
 
 
-def _describe_member(test: MemberTest) -> str:
+def _list_notes(selection: SelectionMetrics) -> list[str]:
+    """Return what the figures of a card mean, where it shows them."""
+    tested = [] if selection.p_value is None else [P_NOTE]
+    return [*tested, DRIFT_NOTE, DAYS_NOTE, *([DEFLATED_MEANS] if selection.deflated_sharpe else [])]
+
+
+def _list_members(entry: FactorEntry, context: CardContext) -> list[CardMember]:
+    selection = entry.metrics.selection
+    tests = {test.id: test for test in selection.members} if selection else {}
+    return [
+        CardMember(
+            id=name,
+            text=context.texts.get(name, ""),
+            hypothesis=context.hypotheses.get(name, ""),
+            is_mined=context.hypotheses.get(name) == "",
+            standing=_describe_member(tests[name], entry) if name in tests else "",
+        )
+        for name in entry.members or ()
+    ]
+
+
+def _describe_member(test: MemberTest, entry: FactorEntry) -> str:
     """Return what the trial of a combination says of one member: whether it is proven alone, and what it is worth."""
     word = "proven alone" if test.accepted else "proven alone, but not tradable" if test.proven else "not proven alone"
-    loss = number(test.rank_ic_lost_without.selection, 4, sign=True)
-    return f"{word} (p {p_value_text(test.weakest_p_value)}); RankIC lost without it {loss}"
-
-
-def find_deciding_step(entry: FactorEntry) -> GateStep | None:
-    """Return the step that refused an entry: the first that failed."""
-    return next((step for step in map(_make_step, entry.reasons) if step.mark == "failed"), None)
+    standing = f"{word} (p {p_value_text(test.weakest_p_value)})"
+    selection, loss = entry.metrics.selection, test.rank_ic_lost_without.selection
+    if selection is None or selection.rank_ic is None or loss is None:
+        return standing
+    without = number(selection.rank_ic - loss, 4)
+    return f"{standing}; without it, on selection: RankIC {without} instead of {number(selection.rank_ic, 4)}"
 
 
 def _list_facts(entry: FactorEntry) -> list[tuple[str, str]]:
+    own = ", its own members included" if entry.members else ""
     facts = [
         ("trial", f"no. {count(entry.trial)}" if entry.trial is not None else DASH),
-        ("largest correlation with the library at the end of the run", number(entry.library_correlation, 2, sign=True)),
+        (f"largest correlation with the library at the close{own}", number(entry.library_correlation, 2, sign=True)),
     ]
     if entry.incremental:
-        facts.append(("beside the library, on search", describe_added_value(entry.incremental)))
+        is_own = entry.members and {*entry.incremental.against} <= {*entry.members}
+        beside = "its own members" if is_own else "the library"
+        facts.append((f"adds to {beside}, on search", describe_added_value(entry.incremental, beside)))
     if entry.profile:
         facts += profile_rows(entry.profile)
     if (entry.metrics.search.rank_ic or 0.0) < 0:
@@ -173,13 +210,12 @@ def _list_truth(truth: PlantedTruth | None) -> list[tuple[str, str]]:
         return []
     windows = (("selection", truth.true_on_selection), ("sealed", truth.true_on_sealed))
     figures = ", ".join(f"{number(value, 2, sign=True)} on {name}" for name, value in windows)
-    plant = f"; nearest plant ({number(truth.nearest_correlation, 2, sign=True)}): {truth.nearest}" * bool(
-        truth.nearest
-    )
-    return [("correlation with the true expected return of this synthetic market", f"{figures}{plant}")]
+    likeness = number(truth.nearest_correlation, 2, sign=True)
+    planted = f"; nearest formula put into this market ({likeness}): {truth.nearest}" if truth.nearest else ""
+    return [("correlation with the true expected return (synthetic market)", f"{figures}{planted}")]
 
 
-def is_borne_out(sealed: SealedFactor) -> bool:
+def is_borne_out(sealed: SealedFactor | SealedExam) -> bool:
     """Tell whether a factor holds on the sealed days: one test there, p at most 0.05."""
     return sealed.p_value is not None and sealed.p_value <= BORNE_OUT_P
 
@@ -204,10 +240,10 @@ def _list_measures(
         ("ICIR, of RankIC", [number(window.icir, 2, sign=True) for window in windows]),
         ("turnover a day", [percent(window.turnover) for window in windows]),
         ("Sharpe before costs", [number(window.gross_sharpe, 2, sign=True) for window in windows]),
-        ("Sharpe after costs", [number(window.net_sharpe, 2, sign=True) for window in windows]),
+        (NET_LABEL, [number(window.net_sharpe, 2, sign=True) for window in windows]),
         *_list_deflated(selection),
         ("coverage", [percent(window.coverage, 0) for window in windows]),
-        ("days", [count(window.days) for window in windows]),
+        (DAYS_LABEL, [count(window.days) for window in windows]),
     ]
     shown = [(label, left, right) for label, (left, right) in rows if (left, right) != (DASH, DASH)]
     return [(*row, turned.get(row[0], DASH)) if turned else row for row in shown]
@@ -219,8 +255,8 @@ def _list_sealed_figures(sealed: SealedFactor) -> dict[str, str]:
         "RankIC a day": number(sealed.rank_ic, 4, sign=True),
         "t, Newey-West": number(sealed.t, 2, sign=True),
         P_LABEL: p_value_text(sealed.p_value),
-        "Sharpe after costs": number(sealed.net_sharpe, 2, sign=True),
-        "days": count(sealed.days),
+        NET_LABEL: number(sealed.net_sharpe, 2, sign=True),
+        DAYS_LABEL: count(sealed.days),
     }
 
 
@@ -235,7 +271,7 @@ def _list_deflated(selection: SelectionMetrics) -> list[tuple[str, list[str]]]:
 def _format_deflated(share: Figure) -> str:
     """Return a deflated Sharpe ratio as a percentage, with a remark if it is near zero."""
     text = percent(share, 0).replace(" ", "\N{NO-BREAK SPACE}")  # the cell may wrap, the figure may not
-    return f"{text}, below the best expected by chance" if share is not None and share < MIN_MERIT_CHANCE else text
+    return f"{text}, less than chance" if share is not None and share < MIN_MERIT_CHANCE else text
 
 
 def _draw_cumulative(curve: DailyRankICByWindow | None, boundary: str | None) -> str:
@@ -286,14 +322,6 @@ def _draw_years(search: WindowMetrics, selection: WindowMetrics) -> str:
     rows = [[window.by_year.get(name) for name in names] for window in (search, selection)]
     short = [f"'{name[-2:]}" for name in names]
     return bar_chart(Bars("RankIC by year", short, _list_series(*rows), lambda value: number(value, 3)))
-
-
-def _make_step(reason: GateReason) -> GateStep:
-    """Return a step as the card shows it; one that judged no formula gets no tick."""
-    unjudged = reason.passed is None or (reason.passed and reason.numbers.get("judged") == 0)
-    mark = "shown" if unjudged else "passed" if reason.passed else "failed"
-    numbers = [(name.replace("_", " "), any_value(value)) for name, value in reason.numbers.items()]
-    return GateStep(reason.step, mark, reason.message, numbers)
 
 
 def _list_warnings(*windows: WindowMetrics) -> list[str]:

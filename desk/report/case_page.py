@@ -10,7 +10,7 @@ from ..cli.campaign.log import flatten_lines
 from ..cli.console import stdout_console
 from ..cli.formula_source import summarise_formula
 from ..figures import DASH, any_value, describe_costs, number, p_value_text, percent
-from .cards import Card, build_card
+from .cards import Card, CardContext, build_card
 from .report import TEMPLATE_FOLDER, environment
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def build_case_page(
 
     `hypothesis` is the Idea agent's record, `where` an option that names the workspace.
     """
-    card = build_card(case, case.curve, case.boundary, case.texts)
+    card = build_card(case, case.curve, CardContext(case.boundary, case.texts))
     return CasePage(
         run=run,
         title=card.statement,
@@ -138,7 +138,7 @@ def _list_lines(page: CasePage) -> list[tuple[str, str]]:
     near = [f"{name} ({where}), {ratio} shared: {shared}" for name, where, ratio, shared in page.nearest[:3]]
     rows = [("hypothesis", f"{card.mechanism}: {card.statement}" if card.mechanism else card.statement), *page.idea]
     rows += [("formula", card.text)] if card.text else []
-    rows += [("member", f"{name} {text}") for name, text, _ in card.members]
+    rows += [("member", f"{member.id} {member.text}") for member in card.members]
     rows += [("in words", card.explained), ("figures", figures)]
     rows += [(reason.step, f"{reason.mark}: {reason.message}") for reason in card.reasons]
     rows += [("weak on search", "; ".join(card.doubts))] if card.doubts else []

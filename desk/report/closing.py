@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
 
-from ..figures import any_value, count, money, number, p_value_text, percent, short_id
+from ..figures import DASH, any_value, count, money, number, p_value_text, percent, short_id
+from .cards import is_borne_out
 from .plots import Curve, LineChart, line_chart
 from .svg import Frame
 
@@ -36,17 +37,18 @@ UNCHECKED_NOTE = " No sealed day was opened to check."
 CHECKED_NOTE = " The sealed days were opened later; what they said stands beside it."
 PERCENT_FIGURES = ("annual_return", "max_drawdown", "turnover_per_day", "costs_paid", "borrow_paid")
 BOOK_LABELS = {
-    "window": "on the window",
-    "accepted_on_these_days": "its factors were accepted on these days",
-    "days": "days",
-    "sharpe": "Sharpe after costs",
+    "days": "days traded",
+    "sharpe": "Sharpe after costs, drift traded",
     "annual_return": "return a year",
     "max_drawdown": "largest drawdown",
     "turnover_per_day": "turnover a day",
-    "costs_paid": "paid for trading",
-    "borrow_paid": "paid for borrowing",
-    "plain_sharpe": "Sharpe after costs, reckoned without vectorbt",
+    "costs_paid": "paid for trading, over all these days",
+    "borrow_paid": "paid for borrowing, over all these days",
+    "plain_sharpe": "the same Sharpe by a second program",
 }
+MAX_SHARPE_GAP = 0.005
+"""Difference of the two programs' Sharpe ratios from which both are shown."""
+KILL_SWITCH = "kill_switch"
 Facts = Sequence[tuple[str, str]]
 
 
@@ -78,28 +80,37 @@ def exam_rows(exam: SealedExam | None) -> Facts:
     """Return the combination's figures on the sealed days; empty if they were not opened."""
     if exam is None or not exam.opened:
         return []
-    suffix = ", of what is held" if exam.test == "held" else ""  # t is of the labels, so the other test is named
-    p_value = (f"p, one-sided{suffix} (assumes a constant mean)", p_value_text(exam.p_value))
+    suffix = ", of the ranks held" if exam.test == "held" else ""  # t is of the labels, so the other test is named
+    p_value = (f"p, one-sided{suffix}", p_value_text(exam.p_value))
     return [
         ("RankIC", number(exam.rank_ic, 4, sign=True)),
         ("t", number(exam.t, 2, sign=True)),
         *([p_value] if "p_value" in exam.model_fields_set else []),
-        ("days", count(exam.days)),
+        ("days with a label", count(exam.days)),
         ("opening", f"no. {count(exam.number)}"),
     ]
 
 
-def exam_factor_rows(exam: SealedExam | None) -> list[Sequence[str]]:
-    """Return a line for each accepted factor, with the sign with which it is held: id, RankIC, t, p."""
+EXAM_COLUMNS = ("factor", "RankIC", "t", "p", "alone", "Sharpe after costs, without drift")
+
+
+def exam_factor_rows(exam: SealedExam | None, combinations: Collection[str] = ()) -> list[Sequence[str]]:
+    """Return a line of `EXAM_COLUMNS` for each accepted factor and member, with the sign with which it is held."""
     return [
         (
-            short_id(name),
-            f"RankIC {number(None if factor.rank_ic is None else factor.rank_ic * factor.sign, 4, sign=True)}",
-            f"t {number((factor.t or 0.0) * factor.sign, 2, sign=True)}",
-            f"p {p_value_text(factor.p_value)}",
+            f"{short_id(name)}, combination" if name in combinations else short_id(name),
+            number(_turn(factor.rank_ic, factor.sign), 4, sign=True),
+            number(_turn(factor.t, factor.sign), 2, sign=True),
+            p_value_text(factor.p_value),
+            DASH if factor.p_value is None else "holds" if is_borne_out(factor) else "does not hold",
+            number(factor.net_sharpe, 2, sign=True),
         )
         for name, factor in sorted(exam.factors.items() if exam else ())
     ]
+
+
+def _turn(value: Figure, sign: int) -> Figure:
+    return None if value is None else value * sign
 
 
 def describe_openings(results: Results) -> list[str]:
@@ -156,17 +167,29 @@ def describe_book_days(book: BookResult, exam: SealedExam | None) -> str:
 
 def _list_book_rows(book: BookResult) -> Facts:
     return [
-        (label, percent(getattr(book, name)) if name in PERCENT_FIGURES else any_value(getattr(book, name)))
+        (label, _format_book_figure(name, getattr(book, name)))
         for name, label in BOOK_LABELS.items()
-        if name in book.model_fields_set
+        if name in book.model_fields_set and not (name == "plain_sharpe" and _programs_agree(book))
     ]
+
+
+def _format_book_figure(name: str, value: Figure) -> str:
+    if name in PERCENT_FIGURES:
+        return percent(value)
+    return count(value) if name == "days" else number(value, 2)
+
+
+def _programs_agree(book: BookResult) -> bool:
+    return abs((book.plain_sharpe or 0.0) - (book.sharpe or 0.0)) <= MAX_SHARPE_GAP
 
 
 def _draw_equity(curve: BookCurve | None) -> str:
     days, values = _select_known_days(curve.dates, curve.equity) if curve else ([], [])
     line = Curve("book", days, values)
     start = values[0] if values else 1.0
-    return line_chart(LineChart("Equity after costs", [line], any_value, frame=Frame(960, 200), base=start))
+    return line_chart(
+        LineChart("Equity after costs", [line], lambda value: number(value, 3), frame=Frame(960, 200), base=start)
+    )
 
 
 def _draw_drawdown(curve: BookCurve | None) -> str:
@@ -197,7 +220,7 @@ def build_risk(signals: SignalSummary | None) -> Risk | None:
             ("signals refused", count(signals.refused)),
             ("for", _describe_day(signals)),
         ],
-        bounds=signals.bounds,
+        bounds=signals.bounds if refused else "",
         withheld=signals.withheld_for,
         refused=[_make_refused_row(signal) for signal in refused[:MAX_REFUSED_SIGNALS_SHOWN]],
         more=f"and {more:,} more" if more > 0 else "",
@@ -218,6 +241,8 @@ def _make_refused_row(signal: SignalLine) -> tuple[str, str, str]:
 
 def _make_check_row(check: RuleCheckLine) -> tuple[str, str, str, str]:
     mark = "holds" if check.passed else "broken"
+    if check.rule == KILL_SWITCH:
+        return "kill switch", "on" if check.actual else "off", "off", mark
     return check.rule.replace("_", " "), any_value(check.actual), any_value(check.limit), mark
 
 

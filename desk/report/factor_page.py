@@ -20,7 +20,7 @@ from ..profile import (
     format_stressed_figures,
     profile_rows,
 )
-from .cards import Card, build_card
+from .cards import Card, CardContext, build_card
 from .plots import Bars, bar_chart
 from .report import TEMPLATE_FOLDER, environment
 from .svg import Frame
@@ -86,7 +86,7 @@ class FactorPage:
     exposures: str
     facts: Facts
     costs: str
-    deflated: str
+    notes: Sequence[str]
     stress: StressSection | None
     warnings: Sequence[str]
     data_notes: Sequence[str]
@@ -117,7 +117,7 @@ def build_factor_page(record: Record) -> FactorPage:
         exposures=draw_exposures(series),
         facts=[*profile_rows(sheet), ("beside the library, on search", describe_added_value(sheet.incremental))],
         costs=describe_costs(sheet.costs),
-        deflated=card.deflated if any(row[0].startswith("deflated") for row in card.measures) else "",
+        notes=card.notes,
         stress=_build_stress(record.get("stress")),
         warnings=warnings,
         data_notes=data_notes,
@@ -173,7 +173,7 @@ def _build_sheet_card(record: Record, sheet: FactorSheet) -> Card:
     entry = FactorEntry.read(
         {"id": sheet.id, "text": sheet.text, "explained": sheet.explained, "metrics": metrics, **given}
     )
-    return build_card(entry, DailyRankICByWindow(search=sheet.daily), None, {})
+    return build_card(entry, DailyRankICByWindow(search=sheet.daily), CardContext(None, {}))
 
 
 def draw_decay(series: Sequence[tuple[str, WindowMetrics]]) -> str:

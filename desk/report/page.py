@@ -12,7 +12,9 @@ from ..cli.formula_source import summarise_formula
 from ..figures import DASH, any_value, count, describe_costs, money, number, p_value_text, percent, plural, short_id
 from . import alternatives, closing
 from .baseline import BaselineSection, build_baseline, worth_sentence
-from .cards import Card, build_card, find_deciding_step, is_borne_out
+from .cards import DRIFT_NOTE, Card, CardContext, build_card
+from .conclusion import conclude, find_tested_combination, verdict_sentence
+from .gate_steps import find_deciding_step
 from .plots import Span, Stage, funnel, timeline
 from .stress_matrix import StressPage, build_stress_page
 
@@ -56,13 +58,14 @@ class ReportPage:
     title: str
     verdict: str
     worth: str
-    honest: str
+    conclusion: Sequence[str]
     summary: Facts
     data: Facts
     rules: Facts
     costs: str
     notes: Sequence[str]
     timeline: str | None
+    windows: Facts
     funnel: str
     refused: Facts
     reused: str
@@ -70,13 +73,15 @@ class ReportPage:
     power: str
     power_facts: Facts
     others: alternatives.RulesTable | None
-    checks: Sequence[alternatives.SearchTest]
+    check_rows: Sequence[Sequence[str]]
+    checks_note: str
     baseline: BaselineSection | None
     accepted: Sequence[Card]
     unproven: str
     proven: Sequence[Card]
     watched: Sequence[Card]
     rejected: Sequence[FactorLine]
+    rejected_note: str
     rejected_more: str
     untested: Sequence[FactorLine]
     untested_more: str
@@ -95,6 +100,8 @@ class ReportPage:
     asked: str
     varied: str
     colophon: str
+    drift_note: str = DRIFT_NOTE
+    exam_heads: Sequence[str] = closing.EXAM_COLUMNS
 
 
 def build_page(results: Results, curves: Curves) -> ReportPage:
@@ -104,13 +111,14 @@ def build_page(results: Results, curves: Curves) -> ReportPage:
         title=results.data.name or "a panel",
         verdict=verdict_sentence(results),
         worth=worth_sentence(results),
-        honest=sealed_sentence(results),
+        conclusion=conclude(results),
         summary=_list_summary(results),
         data=_list_data(results),
         rules=_list_rules(results.settings),
         costs=_describe_run_costs(results),
         notes=list(dict.fromkeys(data_notes)),
         timeline=_draw_timeline(results.windows),
+        windows=_list_windows(results.windows),
         funnel=_draw_funnel(results),
         refused=_list_refused(results.attempts),
         reused=describe_reused(results),
@@ -118,73 +126,34 @@ def build_page(results: Results, curves: Curves) -> ReportPage:
         power=results.power.sentence if results.power else "",
         power_facts=_list_power(results.power),
         others=alternatives.build_rules_table(results.stream_rules),
-        checks=alternatives.list_search_tests(results),
+        checks_note=alternatives.SEARCH_TESTS_NOTE if results.superior else "",
+        check_rows=[(test.name, test.value, test.means) for test in alternatives.list_search_tests(results)],
         baseline=build_baseline(results),
         accepted=_build_cards(results, sort_by_trial(results.accepted), curves),
         unproven=describe_empty_result(results),
         proven=_build_cards(results, sort_by_trial(results.proven), curves),
         watched=_build_cards(results, sort_by_trial(results.watchlist), curves),
         rejected=[_make_line(entry) for entry in sort_by_strength(results.rejected)[:MAX_REJECTED_IN_REPORT]],
+        rejected_note=_describe_rejected(results.rejected),
         rejected_more=_describe_more(results.rejected, MAX_REJECTED_IN_REPORT),
         untested=[_make_line(entry) for entry in sort_by_strength(results.untested)[:MAX_UNTESTED_IN_REPORT]],
         untested_more=_describe_more(results.untested, MAX_UNTESTED_IN_REPORT),
         sealed=closing.exam_rows(results.sealed),
         sealed_sentence=closing.describe_exam(results.sealed),
-        sealed_each=closing.exam_factor_rows(results.sealed),
+        sealed_each=closing.exam_factor_rows(results.sealed, [entry.id for entry in results.accepted if entry.members]),
         openings=closing.describe_openings(results),
         stress=build_stress_page(results.stress),
         book=closing.build_book(results, curves.book),
-        combined=combine.compare_combiners(results.combination, results.sealed),
+        combined=combine.compare_combiners(results),
         risk=closing.build_risk(results.signals),
-        spend=closing.spend_rows(results.spend),
-        spend_by_role=closing.spend_rows_by_role(results.spend),
+        spend=[] if _is_free(results) else closing.spend_rows(results.spend),
+        spend_by_role=[] if _is_free(results) else closing.spend_rows_by_role(results.spend),
         warnings=collect_notes(results, data_only=False),
         asked=describe_request(results),
         varied=describe_variety(results.diversity),
         researcher=_name_researcher(results.researcher),
         colophon=_write_colophon(results),
     )
-
-
-def verdict_sentence(results: Results) -> str:
-    """Return the outcome in one sentence; an outcome without acceptances begins with that."""
-    combinations = sum(1 for entry in results.accepted if entry.members)
-    counts = ((combinations, "combination"), (len(results.accepted) - combinations, "factor"))
-    accepted = " and ".join([plural(n, word) for n, word in counts if n] or ["nothing"])
-    remainder = f"{len(results.proven)} proven, not tradable alone, " if results.proven else ""
-    remainder += f"{len(results.watchlist) or 'none'} on the watchlist, {len(results.rejected) or 'none'} rejected"
-    remainder += f", {len(results.untested)} not tested." if results.untested else "."
-    were = "were" if len(results.accepted) > 1 else "was"
-    return f"{accepted[0].upper()}{accepted[1:]} {were} accepted; {remainder}"
-
-
-def sealed_sentence(results: Results) -> str:
-    """Return what the sealed (hold-out) days say of the combination, and what that means; empty without acceptances."""
-    if not results.accepted:
-        return ""
-    exam, book = results.sealed, results.book
-    if exam is None or not exam.opened:
-        return (
-            "The sealed (hold-out) days were not opened, so every figure below is of days that helped to choose: "
-            "expect less."
-        )
-    is_sealed = book is not None and book.window == "sealed" and book.sharpe is not None
-    sharpe = f", and its book a Sharpe ratio of {number(book.sharpe, 2)} after costs" if book and is_sealed else ""
-    figures = f"a RankIC of {number(exam.rank_ic, 4)} (t {number(exam.t, 1)}, p {p_value_text(exam.p_value)}){sharpe}"
-    tested = [
-        entry for entry in results.accepted if entry.members and results.combination and results.combination.tested
-    ]
-    chosen = tested[0].metrics.selection if tested else None
-    before = f"; on the days that accepted it the RankIC was {number(chosen.rank_ic, 4)}" if chosen else ""
-    outcomes = [sealed for entry in results.accepted if (sealed := _find_sealed(results, entry))]
-    held = sum(map(is_borne_out, outcomes))
-    each = (
-        f" Acceptances that hold there, each by a test of its own at 0.05: {held} of {len(outcomes)}."
-        if outcomes
-        else ""
-    )
-    again = "" if exam.number == 1 else " These days had been opened before: this is no longer an exam on unseen data."
-    return f"On the sealed (hold-out) days the combination has {figures}{before}.{each}{again}"
 
 
 def _list_summary(results: Results) -> Facts:
@@ -230,6 +199,19 @@ def _list_rules(settings: AppliedSettings | None) -> Sequence[tuple[str, str]]:
         rows.append(("Largest formula", f"{count(bounds.max_size)} nodes, {count(bounds.max_depth)} deep"))
     rows += [("Evaluations allowed", count(budget.evaluations)), ("Trials allowed", count(budget.trials))]
     return [row for row in rows if row[1] != DASH]
+
+
+def _list_windows(windows: WindowPlan) -> Facts:
+    """Return style and text of each window: who reads it, and its days."""
+    uses = (
+        ("search", "agents see its results", windows.search),
+        ("selection", "only the gate looks", windows.selection),
+        ("sealed", "one opening", windows.sealed),
+    )
+    return [
+        (kind, f"{kind}: {use}" + (f"; {count(days.days)} days, {days.first} to {days.last}" if days else ""))
+        for kind, use, days in uses
+    ]
 
 
 def _draw_timeline(windows: WindowPlan) -> str | None:
@@ -278,10 +260,10 @@ def _list_power(power: SelectionPower | None) -> Facts:
     return [
         ("smallest measured RankIC proven", number(power.rank_ic_provable, 4)),
         *([("true RankIC accepted 4 times in 5", number(likely, 4))] if likely is not None else []),
-        ("t required", number(power.t_required, 2)),
-        ("p required", p_value_text(power.p_required)),
-        ("trials", count(power.trials)),
-        ("selection days", count(power.days)),
+        ("t required of the next trial", number(power.t_required, 2)),
+        ("p required of the next trial", p_value_text(power.p_required)),
+        ("trials so far", count(power.trials)),
+        ("selection days with a label", count(power.days)),
         ("level", percent(power.level, 0)),
     ]
 
@@ -293,18 +275,23 @@ def _build_cards(results: Results, entries: Sequence[FactorEntry], curves: Curve
         for entry in results.entries
     }
     boundary = results.windows.selection.first if results.windows.selection else None
-    truth = {line.id: line for line in results.truth or ()}
+    truth, stated = {line.id: line for line in results.truth or ()}, _list_hypotheses(results)
     return [
         build_card(
             entry,
             curves.factors.get(entry.id),
-            boundary,
-            texts,
-            _find_sealed(results, entry),
-            truth.get(entry.id),
+            CardContext(boundary, texts, stated, _find_sealed(results, entry), truth.get(entry.id)),
         )
         for entry in entries
     ]
+
+
+def _list_hypotheses(results: Results) -> dict[str, str]:
+    """Return the stated hypothesis of each factor by id; empty for one that was found without."""
+    return {
+        entry.id: entry.hypothesis.statement if entry.hypothesis and not entry.hypothesis.either_way else ""
+        for entry in results.entries
+    }
 
 
 def _find_sealed(results: Results, entry: FactorEntry) -> SealedFactor | None:
@@ -314,8 +301,7 @@ def _find_sealed(results: Results, entry: FactorEntry) -> SealedFactor | None:
     exam = results.sealed
     if exam is None or not exam.opened:
         return None
-    combination = results.combination
-    if combination is None or not combination.tested or sorted(entry.members or ()) != sorted(combination.factors):
+    if find_tested_combination(results) is not entry:
         return exam.factors.get(entry.id)
     return SealedFactor(
         sign=1, days=exam.days, rank_ic=exam.rank_ic, t=exam.t, net_sharpe=exam.net_sharpe, p_value=exam.p_value
@@ -339,16 +325,26 @@ def _make_line(entry: FactorEntry) -> FactorLine:
         id=short_id(entry.id) + (f", combination of {len(entry.members)}" if entry.members else ""),
         text=summarise_formula(entry.text),
         numbers=[
+            number(selection.rank_ic if selection else None, 4, sign=True),
+            p_value_text(selection.p_value if selection else None),
             number(search.rank_ic, 4, sign=True),
             number(search.t, 2, sign=True),
             percent(search.turnover),
             number(search.net_sharpe, 2, sign=True),
-            number(selection.rank_ic if selection else None, 4, sign=True),
-            p_value_text(selection.p_value if selection else None),
         ],
         step=step.step if step else DASH,
         reason=step.message if step else "",
     )
+
+
+def _describe_rejected(entries: Sequence[FactorEntry]) -> str:
+    """Return how many had a trial; empty where all or none had."""
+    tested = sum(entry.trial is not None for entry in entries)
+    without = len(entries) - tested
+    if not tested or not without:
+        return ""
+    were = "was" if without == 1 else "were"
+    return f"{plural(tested, 'trial')} proved nothing; {count(without)} more {were} refused before any trial."
 
 
 def _describe_more(entries: Sequence[FactorEntry], shown: int) -> str:
@@ -369,6 +365,11 @@ def _name_researcher(researcher: str | None) -> str:
     return OFFLINE_SENTENCE if text.startswith("offline") else f"Researcher: {text or 'not named'}."
 
 
+def _is_free(results: Results) -> bool:
+    """Tell whether no language model was used and nothing was paid, so that tokens mean nothing."""
+    return not results.spend.usd and "not a language model" in _name_researcher(results.researcher)
+
+
 def _describe_run_costs(results: Results) -> str:
     return describe_costs(results.settings.evidence.costs if results.settings else None)
 
@@ -377,7 +378,7 @@ def _write_colophon(results: Results) -> str:
     return (
         "Trials are counted over this workspace and every earlier look that was declared; looks made elsewhere "
         "cannot be known. RankIC is the mean daily rank correlation with returns from the next open; "
-        f"t-statistics use Newey-West errors. After costs means after {_describe_run_costs(results)}."
+        "t-statistics use Newey-West errors."
     )
 
 
@@ -408,7 +409,7 @@ def describe_variety(variety: SearchVariety) -> str:
     text = f"{plural(variety.hypotheses, 'hypothesis', 'hypotheses')} on {plural(variety.mechanisms, 'mechanism')}"
     text += f" (effective number: {variety.effective:.1f})"
     if variety.niches:
-        text += f", in {plural(variety.niches, 'niche')} of mechanism, horizon and turnover"
+        text += f", filling {plural(variety.niches, 'cell')} of mechanism x horizon x turnover"
     if not variety.refused:
         return f"{text}."
     return f"{text}; {variety.refused} more got no branch, most because they repeated one."

@@ -13,8 +13,12 @@ from datetime import date
 
 from .svg import Frame, Scale, drawing, element, nice_ticks, path_data
 
-WIDE_FRAME, NARROW_FRAME = Frame(600, 280), Frame(300, 170)
+WIDE_FRAME, NARROW_FRAME = Frame(520, 270), Frame(300, 170)
 MAX_CHART_POINTS = 320  # of one drawn line: more than the pixels of paper can show
+LETTER_WIDTH = 6.5
+"""Of a date on an axis, in pixels of the drawing."""
+MIN_YEARS_SHOWN = 3
+"""Starts of years on an axis; where there are fewer, it shows quarters."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +150,7 @@ def line_chart(chart: LineChart) -> str:
     if not lines:
         return _draw_empty(chart.label, chart.frame)
     across, upward = _make_time_scales(chart, lines)
-    pieces = [*_draw_grid(chart.frame, upward, chart.axis), *_draw_years(chart.frame, across)]
+    pieces = [*_draw_grid(chart.frame, upward, chart.axis), *_draw_dates(chart.frame, across)]
     pieces += [piece for mark in chart.marks for piece in _draw_mark(mark, across, chart.frame)]
     pieces += [_draw_line(line, across, upward) for line in lines]
     return drawing(chart.frame.width, chart.frame.height, chart.label, pieces)
@@ -186,17 +190,28 @@ def _draw_grid(frame: Frame, upward: Scale, axis: Callable[[float], str]) -> lis
     return pieces
 
 
-def _draw_years(frame: Frame, across: Scale) -> list[str]:
-    first, last = (date.fromordinal(int(day)).year for day in (across.low, across.high))
-    starts = [(year, across(date(year, 1, 1).toordinal())) for year in range(first + 1, last + 1)]
-    room = (starts[1][1] - starts[0][1]) if len(starts) > 1 else frame.width
-    every = max(1, math.ceil(34 / room))
+def _draw_dates(frame: Frame, across: Scale) -> list[str]:
+    """Draw the starts of years, or of quarters where fewer than three years are shown."""
+    starts = _list_starts(*(date.fromordinal(int(day)) for day in (across.low, across.high)))
+    room = (across(starts[1][1].toordinal()) - across(starts[0][1].toordinal())) if len(starts) > 1 else frame.width
+    every = max(1, math.ceil((LETTER_WIDTH * max(len(label) for label, _ in starts) + 6) / room)) if starts else 1
     y = frame.height - frame.bottom
     pieces: list[str] = []
-    for year, x in starts[::every]:
+    for label, day in starts[::every]:
+        x = across(day.toordinal())
+        if x + LETTER_WIDTH * len(label) / 2 > frame.width:
+            continue
         pieces.append(element("line", class_="tick", x1=x, x2=x, y1=y, y2=y + 4))
-        pieces.append(element("text", str(year), class_="axis", x=x, y=y + 16, text_anchor="middle"))
+        pieces.append(element("text", label, class_="axis", x=x, y=y + 16, text_anchor="middle"))
     return pieces
+
+
+def _list_starts(first: date, last: date) -> list[tuple[str, date]]:
+    years = [(str(year), date(year, 1, 1)) for year in range(first.year + 1, last.year + 1)]
+    if len(years) >= MIN_YEARS_SHOWN:
+        return years
+    quarters = (date(year, month, 1) for year in range(first.year, last.year + 1) for month in (1, 4, 7, 10))
+    return [(f"{day:%Y-%m}", day) for day in quarters if first <= day <= last]
 
 
 def _draw_mark(mark: tuple[date, str], across: Scale, frame: Frame) -> list[str]:

@@ -387,7 +387,8 @@ def _make_member_reason(home: str, test: Mapping[str, Any]) -> GateReason:
     """Return what the trial of an accepted combination says of one of its members."""
     start = f"part of the accepted combination {home}"
     if test.get("accepted"):
-        return GateReason(step="member", passed=True, message=f"{start}, proven alone by its closed test", numbers=test)
+        proven = "proven alone as well: every subset of the members that holds it is significant"
+        return GateReason(step="member", passed=True, message=f"{start}, {proven}", numbers=test)
     lacking = "it does not pay its costs alone" if test.get("proven") else "the trial proves nothing of it alone"
     return GateReason(step="member", passed=None, message=f"{start}; {lacking}", numbers=test)
 

@@ -226,8 +226,8 @@ ONLINE_RULES = (
         "lond_dependent",
         "LOND, harmonic",
         ANY_DEPENDENCE,
-        "The rule that decides: the threshold falls with each look and rises with each discovery that is not nested in "
-        "an earlier one.",
+        "The rule that decides: the threshold falls with each look and rises with each discovery that neither shares a "
+        "member with an earlier one nor ranks the symbols like it.",
         _make_online_rule(_make_lond(dependent=True)),
         decides=True,
     ),

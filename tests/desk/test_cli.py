@@ -165,7 +165,7 @@ def test_nothing_accepted_is_a_success(campaign: Callable[..., list[Any]], capsy
     campaign(results=example.nothing_accepted())
     assert run_command(["run"]) == 0
     output = capsys.readouterr().out
-    assert output.startswith("Nothing was accepted; none on the watchlist, 45 rejected.")
+    assert output.startswith("Nothing was accepted in 8 trials; none on the watchlist, 1 rejected.")
     assert "could have proven" in output
 
 
@@ -401,6 +401,18 @@ def test_a_step_that_takes_minutes_is_told_again_and_again() -> None:
     assert lines[:2] == ["reading the market", "reading the market: still at the same step, for 10 s"]
     assert lines[-1] == "reading the market: still at the same step, for 1 min 30 s"
     assert len(lines) == 10
+
+
+def test_a_step_that_just_began_is_not_called_long() -> None:
+    output = io.StringIO()
+    now = [0.0]
+    show = PlainLines(Console(file=output, width=300), lambda: now[0])
+    show(Progress("reading the market"))
+    now[0] = 9.0
+    show(Progress("reading the market"))
+    now[0] = 12.0
+    show.still()
+    assert output.getvalue().splitlines() == ["reading the market"]
 
 
 def test_a_long_step_of_the_search_says_what_agents_do_in_it() -> None:

@@ -16,8 +16,7 @@ EARNED = {"mean": 0.00004, "low": -0.0001, "high": 0.0002, "days": 900, "tie": T
 
 
 def compared_of(record: dict[str, Any]) -> Comparison | None:
-    read = Results.read(record)
-    return compare_combiners(read.combination, read.sealed)
+    return compare_combiners(Results.read(record))
 
 
 def made(**changed: Any) -> dict[str, Any]:
@@ -46,11 +45,27 @@ def test_the_table_names_the_chosen_one_and_says_what_is_a_tie() -> None:
         (True, ["sealed", "adaptive"]),
     ]
     assert {len(line) for _, line in found.lines} == {len(found.heads)}
-    assert found.lines[0][1][8:] == ["31m", "640k", "0.50"]
+    assert found.lines[0][1][8:] == ["640k", "31m", "0.50"]
     (said,) = found.differences
     assert "RankIC +0.0020 (+0.0010 to +0.0030, significant)" in said
     assert "after costs +0.40" in said
     assert said.endswith("not significant) bp a day")
+
+
+def test_the_tested_combination_has_lines_of_its_own() -> None:
+    record = made()
+    members = record["accepted"][2]["members"]
+    record["combination"] |= {"tested": True, "factors": members}
+    found = compared_of(record)
+    assert found is not None
+    assert [(chosen, line[:2]) for chosen, line in found.lines] == [
+        (True, ["search", "adaptive, as tested"]),
+        (False, ["search", "adaptive"]),
+        (False, ["search", "equal"]),
+        (True, ["selection", "adaptive, as tested"]),
+        (True, ["sealed", "adaptive, as tested"]),
+    ]
+    assert {len(line) for _, line in found.lines} == {len(found.heads)}
 
 
 def test_sealed_days_stand_there_only_once_they_were_opened() -> None:

@@ -30,8 +30,8 @@ def test_it_is_said_in_sentences() -> None:
         "Brought along: 3 formulas, 1 hypothesis, own pages for idea, the agent mine.py:propose."
     )
     assert describe_variety(Results.read(FULL).diversity).startswith(
-        "9 hypotheses on 4 mechanisms (effective number: 3.5), in 7 niches of mechanism, "
-        "horizon and turnover; 2 more got no branch"
+        "9 hypotheses on 4 mechanisms (effective number: 3.5), filling 7 cells of mechanism "
+        "x horizon x turnover; 2 more got no branch"
     )
 
 
@@ -71,7 +71,7 @@ BASELINE = {
     ],
     "members": [{"name": "one-day reversal", "weight": 0.6, "alike": 3}, {"name": "WorldQuant alpha 7", "weight": 0.4}],
     "combiner": "adaptive",
-    "chosen": "named by evidence.combination",
+    "chosen": "set in the campaign file, evidence.combination",
     "search": FIGURES,
     "selection": FIGURES | {"t": 1.1},
 }
@@ -112,12 +112,12 @@ def test_the_section_shows_every_window_every_mechanism_and_what_the_figures_are
     section = build_baseline(with_baseline(**ADDED))
     assert section is not None
     assert [line[:2] for line in section.lines] == [
-        ("search", "baseline"), ("", "campaign"), ("", "what it adds"),
-        ("selection", "baseline"), ("", "campaign"), ("", "what it adds"),
+        ("search", "baseline"), ("search", "campaign"), ("search", "what it adds"),
+        ("selection", "baseline"), ("selection", "campaign"), ("selection", "what it adds"),
     ]  # fmt: skip  # a table
     assert [line[0] for line in section.mechanisms] == ["reversal", "none documented"], (
         "an objection counts for nothing"
     )
     assert "They are no trial: they accept nothing" in page
     assert "no trial and accept nothing" in baseline_sentence(with_baseline())
-    assert "so its figures there flatter" not in (build_baseline(with_baseline()) or section).note
+    assert "so its figures there are too good" not in (build_baseline(with_baseline()) or section).note

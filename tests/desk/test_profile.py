@@ -22,7 +22,10 @@ def test_the_order_is_fixed_and_unknown_figures_are_dashes() -> None:
 def test_capacity_says_when_nothing_is_earned() -> None:
     held = {"at_10_percent_of_volume": 2.5e9, "break_even": 0.0, "unit": ""}
     [(_, told)] = profile_rows(FactorProfile.read({"capacity": held}))
-    assert told == "2.5 billion at a tenth of the volume; it earns nothing after costs to start with"
+    assert told.startswith("0: it earns nothing after costs to start with (2.5 billion at most")
+    [(_, told)] = profile_rows(FactorProfile.read({"capacity": held | {"break_even": 1.66e6}}))
+    assert told.startswith("1.66 million, where market impact eats the profit (2.5 billion at most")
+    assert told.endswith("in units of the prices' currency")
 
 
 def test_a_spark_rises_from_zero() -> None:

@@ -31,7 +31,7 @@ def test_every_part_is_there(finished: Run) -> None:
 
 def test_the_verdict_comes_first_and_names_the_researcher(finished: Run) -> None:
     text = html(finished())
-    assert "1 combination and 2 factors were accepted; 1 on the watchlist, 45 rejected." in text
+    assert "1 combination and 2 factors were accepted in 8 trials; 1 on the watchlist, 1 rejected." in text
     assert "a heuristic, not a language model" in text
 
 
@@ -47,7 +47,7 @@ def test_a_card_shows_the_formula_its_words_and_every_reason(finished: Run) -> N
 def test_nothing_accepted_says_what_could_have_been_proven(finished: Run) -> None:
     text = html(finished(example.nothing_accepted(), {}))
     top = text.partition("</header>")[0]
-    assert "Nothing was accepted; none on the watchlist, 45 rejected." in top
+    assert "Nothing was accepted in 8 trials; none on the watchlist, 1 rejected." in top
     assert "could have proven a mean daily RankIC of 0.047 or more" in top
 
 
@@ -110,8 +110,8 @@ def test_a_run_without_results_says_how_to_get_them(tmp_path: Path) -> None:
 
 def test_the_risk_gate_shows_what_it_refused_and_why(finished: Run) -> None:
     text = html(finished())
-    assert "<td>AAA</td><td>610 (580 to 640)</td><td>single name cap</td>" in text
-    assert "<td>gross cap</td><td>19,800</td><td>20,000</td><td>holds</td>" in text
+    assert row_of(text, "AAA") == ["AAA", "610 (580 to 640)", "single name cap"]
+    assert row_of(text, "gross cap") == ["gross cap", "19,800", "20,000", "holds"]
     assert "for the next trading day after 2024-10-01: 2024-10-02, unless that is a holiday" in plain(text)
 
 
@@ -128,6 +128,12 @@ def test_signals_withheld_for_a_leak_alarm_are_told(finished: Run) -> None:
 def test_a_search_that_a_budget_ended_says_so(finished: Run) -> None:
     text = html(finished(example.results() | {"ended": "the budget of 3 calls is spent"}))
     assert "The search ended early: the budget of 3 calls is spent" in text
+
+
+def row_of(text: str, first: str) -> list[str]:
+    """Return the cells of the table row that begins with one."""
+    rows = (re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall(r"<tr.*?</tr>", text, re.DOTALL))
+    return next(row for row in rows if row and row[0] == first)
 
 
 def plain(text: str) -> str:
@@ -182,12 +188,11 @@ def test_a_book_on_sealed_days_seen_before_says_so(finished: Run) -> None:
     assert "at opening no. 2: they had been seen before" in said
 
 
-def test_costs_stand_wherever_a_figure_is_after_costs(finished: Run) -> None:
-    charged = "12.5 bp for each side of a trade and 80 bp a year for borrowing"
+def test_costs_are_said_once_before_any_figure(finished: Run) -> None:
     text = html(finished())
-    for title in ("Data and windows", "Accepted", "Watchlist", "Rejected", "The book"):
-        assert charged in part(text, title), title
-    assert f"After costs means after {charged}" in plain(text.partition("<footer>")[2])
+    said = "After costs means after 12.5 bp for each side of a trade and 80 bp a year for borrowing"
+    assert said in text.partition("</header>")[0]
+    assert text.count("After costs means") == 1
 
 
 def test_the_rules_show_every_threshold_of_the_run(finished: Run) -> None:
@@ -211,7 +216,7 @@ def test_costs_that_were_not_recorded_are_not_made_up(finished: Run) -> None:
     del results["settings"]
     text = html(finished(results))
     assert "Rules" not in part(text, "Data and windows")
-    assert "After costs means after costs that are not recorded" in part(text, "The book")
+    assert "After costs means after costs that are not recorded" in text.partition("</header>")[0]
 
 
 def test_power_shows_both_strengths_and_the_sentence_of_the_results(finished: Run) -> None:
@@ -271,7 +276,7 @@ def test_a_run_of_an_older_version_has_a_report_without_other_rules(finished: Ru
 
 def test_the_deflated_ratio_is_shown_for_every_count(finished: Run) -> None:
     said = part(html(finished()), "Accepted")
-    assert "deflated Sharpe (probability), by trials — 91 % … by evaluations — 62 % … by clusters — 87 %" in said
+    assert "deflated Sharpe, trials — 91 % … evaluations — 62 % … clusters — 87 %" in said
     assert "It is informational: the gate tests the RankIC, not the Sharpe ratio." in said
 
 
@@ -280,19 +285,61 @@ def test_the_bounds_of_signals_are_told_for_what_they_are(finished: Run) -> None
     assert f"Bounds are {BOUNDS_NOTE}." in unescape(html(finished(example.results() | {"signals": signals})))
 
 
+def test_tokens_are_left_out_where_no_model_was_used_and_nothing_paid(finished: Run) -> None:
+    assert part(html(finished()), "Spend") == "Nothing was paid: no language model was used."
+    paid = example.results()["spend"] | {"usd": 0.25}
+    said = part(html(finished(example.results() | {"researcher": "a model", "spend": paid})), "Spend")
+    assert "tokens in 488,120" in said
+    assert "role calls tokens in" in said
+
+
+def test_rules_that_agree_are_one_line(finished: Run) -> None:
+    results = example.results()
+    for rule in results["stream_rules"]["rules"]:
+        rule["accepts"] = results["stream_rules"]["rules"][0]["accepts"]
+    said = part(html(finished(results)), "What other rules would have said")
+    assert "In this run all 2 other rules accept the same (Benjamini-Yekutieli; LORD++)." in said
+    assert "accept the same" not in part(html(finished()), "What other rules would have said")
+
+
 def test_a_deflated_ratio_of_nothing_is_put_into_words(finished: Run) -> None:
     results = example.results()
     for each in results["accepted"]:
         each["metrics"]["selection"]["deflated_sharpe"]["by_evaluations"] = 0.0002
-    assert "… by evaluations — 0 %, below the best expected by chance … by clusters — 87 %" in part(
-        html(finished(results)), "Accepted"
-    )
+    assert "… evaluations — 0 %, less than chance … clusters — 87 %" in part(html(finished(results)), "Accepted")
 
 
 def test_what_operators_did_is_told_over_all_weaknesses_and_where_it_helped_most(finished: Run) -> None:
     cells = [("none", 10, 1, -4.0), ("turnover", 10, 6, 9.0), ("weak", 2, 2, 1.0)]
     rows = [{"operator": "swap_field", "where": w, "tried": n, "better": k, "gained": g} for w, n, k, g in cells]
-    tried = html(finished(example.results() | {"operators": rows})).partition("What operators did")[2]
-    line = re.findall(r"<td>(.+?)</td>", tried.partition("</table>")[0])
-    assert line == ["swap field", "22", "9", "40.9 %", "+0.27", "turnover: 6 of 10"]
-    assert "What operators did" not in html(finished(example.results() | {"operators": []}))
+    text = html(finished(example.results() | {"operators": rows}))
+    assert row_of(text, "swap field") == ["swap field", "22", "9", "40.9 %", "+0.27", "turnover: 6 of 10"]
+    assert "What operators of change did" in text.partition("<details>")[2].partition("</summary>")[0]
+    assert "What operators" not in html(finished(example.results() | {"operators": []}))
+
+
+def test_a_cell_of_a_wide_table_knows_its_column_where_rows_are_stacked(finished: Run) -> None:
+    text = html(finished())
+    tables = re.findall(r'<table class="([^"]*)"(.*?)</table>', text, re.DOTALL)
+    wide = [(kind, body) for kind, body in tables if kind not in ("measures", "members")]
+    assert wide
+    for kind, body in wide:
+        assert kind.startswith("stacks "), kind
+        unnamed = [cell for cell in re.findall(r"<td(.*?)>", body) if "data-head" not in cell]
+        assert all('class="what"' in cell or 'class="why"' in cell for cell in unnamed), kind
+
+
+def test_an_equity_of_one_year_has_dates_of_its_quarters(finished: Run) -> None:
+    drawing = html(finished()).partition('aria-label="Equity after costs"')[2].partition("</svg>")[0]
+    assert len(re.findall(r">\d{4}-\d{2}</text>", drawing)) >= 3
+
+
+def test_windows_are_dated_in_words_beside_their_drawing(finished: Run) -> None:
+    assert f"sealed: one opening; 294 days, {example.SEALED[0]} to {example.SEALED[-1]}" in plain(html(finished()))
+
+
+def test_the_exam_names_who_holds_alone(finished: Run) -> None:
+    factors = {"f0123456789abcdef": {"sign": -1, "rank_ic": -0.02, "t": -3.0, "p_value": 0.01, "net_sharpe": 0.4}}
+    results = example.results()
+    text = html(finished(results | {"sealed": results["sealed"] | {"factors": factors}}))
+    assert row_of(text, "f01234567") == ["f01234567", "+0.0200", "+3.00", "0.01", "holds", "+0.40"]

@@ -96,11 +96,11 @@ class PlainLines:
             self._show(progress)
 
     def still(self) -> None:
-        """Report the current step, if nothing was printed for a while."""
+        """Report the current step, if it takes long and nothing was printed for a while."""
         with self._lock:
             now = self._seconds()
             took = now - self._heard
-            if self._where and now - self._at >= _compute_line_interval(took):
+            if self._where and took >= MIN_LINE_SECONDS and now - self._at >= _compute_line_interval(took):
                 self._at = now
                 self._print(f"{self._where}: still at the same step, for {duration(took)}{self._doing}")
 
@@ -230,7 +230,7 @@ def _find_message(progress: Progress) -> str:
 def variety_line(progress: Progress | RunStanding) -> str:
     """Describe the variety of the search in brackets; empty before there is any."""
     parts = [] if progress.mechanisms is None else [f"{progress.mechanisms:.1f} mechanisms this round"]
-    parts += [f"{plural(progress.niches, 'niche')} filled"] if progress.niches else []
+    parts += [f"{progress.niches:,} cells of mechanism x horizon x turnover filled"] if progress.niches else []
     return f" ({', '.join(parts)})" if parts else ""
 
 

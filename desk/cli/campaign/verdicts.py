@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from ...figures import DASH, number, p_value_text, short_id
 from ...report.baseline import baseline_sentence, worth_sentence
-from ...report.cards import find_deciding_step
-from ...report.page import collect_notes, sealed_sentence, sort_by_strength, sort_by_trial, verdict_sentence
+from ...report.conclusion import conclude, verdict_sentence
+from ...report.gate_steps import find_deciding_step, list_steps
+from ...report.page import collect_notes, sort_by_strength, sort_by_trial
 from ..formula_source import summarise_formula
 
 if TYPE_CHECKING:
@@ -24,20 +25,21 @@ VERDICT_STYLES = {
     "proven, no book": "yellow",
     "watched": "yellow",
     "rejected": "red",
+    "refused": "red",
     "member": "green",
     "not tested": "dim",
 }
 
 
 def print_verdicts(results: Results) -> None:
-    """Print the table, the next trial's smallest provable effect, and the number of rejected ones not shown."""
+    """Print the conclusion, the table, the next trial's smallest provable effect, and how many are not shown."""
     from rich.text import Text
 
     from ..console import stdout_console
 
     console = stdout_console()
-    console.print(Text(verdict_sentence(results), style="bold"))
-    for sentence in (worth_sentence(results), baseline_sentence(results), sealed_sentence(results)):
+    console.print(Text(verdict_sentence(results), style="bold"), soft_wrap=True)
+    for sentence in (*conclude(results), worth_sentence(results), baseline_sentence(results)):
         if sentence:
             console.print(Text(sentence), soft_wrap=True)
     table = _build_table(results)
@@ -67,7 +69,8 @@ def _build_table(results: Results) -> Table:
         ("member", sort_by_strength(results.members)),
         ("proven, no book", sort_by_trial(results.proven)),
         ("watched", sort_by_trial(results.watchlist)),
-        ("rejected", strongest),
+        ("rejected", [entry for entry in strongest if entry.trial is not None]),
+        ("refused", [entry for entry in strongest if entry.trial is None]),
         ("not tested", untested),
     )
     for verdict, entries in verdicts:
@@ -93,16 +96,16 @@ def _add_row(table: Table, verdict: str, entry: FactorEntry) -> None:
 
 def _format_name(entry: FactorEntry) -> str:
     if entry.members:
-        return f"combination of {len(entry.members)}: {', '.join(map(short_id, entry.members))}"
-    return summarise_formula(entry.text or DASH)
+        return f"{short_id(entry.id)}: combination of {', '.join(map(short_id, entry.members))}"
+    return f"{short_id(entry.id)}: {summarise_formula(entry.text or DASH)}"
 
 
 def _find_reason(entry: FactorEntry) -> str:
     step = find_deciding_step(entry)
     if step:
         return f"{step.step}: {step.message}"
-    last = entry.reasons[-1].message if entry.reasons else ""
-    return last or "every step passed"
+    steps = list_steps(entry)
+    return (steps[-1].message if steps else "") or "every step passed"
 
 
 def _describe_hidden(results: Results) -> str:

@@ -13,26 +13,32 @@ from ..run_lookup import run_folder
 
 if TYPE_CHECKING:
     from ....evaluation.closing import (
+        BookCapacity,
         CombinationSummary,
         CombinerComparison,
         CombinerFigures,
         Figure,
         IntervalEstimate,
-        SealedExam,
+        Results,
+        WindowMetrics,
     )
 
 
 COMBINER_COLUMNS = (
     "window", "combiner", "RankIC", "t", "turnover", "Sharpe", "after costs",
-    "half-life", "capacity", "break-even", "rate",
+    "half-life", "break-even", "10 % of volume", "rate",
 )  # fmt: skip  # a table
 LEGEND = (
-    "Turnover: one-way, a day. Half-life: days until the score's rank correlation with itself is a half. "
-    "Capacity: capital on each side at which 95 of 100 trades are a tenth of a day's volume at most; "
-    "break-even: at which impact eats what is left after costs. "
+    "As tested: the weights of the last search day on all days, as the gate tested them; the other lines renew their "
+    "weights every day, so their figures are others. "
+    "Turnover: one-way, a day. Sharpe after costs is without drift: weights return to their targets free of cost. "
+    "Half-life: days until the score's rank correlation with itself is a half. "
+    "Break-even: capital on each side at which market impact eats the profit, in units of the prices' currency; "
+    "10 % of volume: at which 95 of 100 trades are a tenth of a day's volume at most. "
     "Rate: share of the way to the score that is traded each day; figures are at that rate. "
     "Differences of RankIC are at once, before any rate; in brackets what 95 of 100 redrawn histories give."
 )
+AS_TESTED = "as tested"
 
 
 @dataclass(frozen=True)
@@ -55,24 +61,25 @@ def combine(run: RunName, workspace: Workspace = None, as_json: AsJson = False) 
     from ...report.report import read_results
 
     results = read_results(run_folder(run, workspace))
-    combination, exam = results.combination, results.sealed
+    combination = results.combination
     if as_json:
-        parts = {"combination": combination, "sealed": exam}
+        parts = {"combination": combination, "sealed": results.sealed}
         print_object({name: part.record() if part else None for name, part in parts.items()})
     elif combination is None:
         print_plain("Nothing was accepted, so there is nothing to combine.")
     else:
-        _print(combination, compare_combiners(combination, exam))
+        _print(combination, compare_combiners(results))
 
 
-def compare_combiners(combination: CombinationSummary | None, exam: SealedExam | None) -> Comparison | None:
+def compare_combiners(results: Results) -> Comparison | None:
     """Return the table of a run's combiners; None if nothing was accepted or a run had no choice of combiners."""
+    combination = results.combination
     if combination is None or combination.combiner is None:
         return None
     compared = combination.compared
     return Comparison(
         sentence=describe_combiner(combination),
-        lines=list(_list_lines(combination, exam)),
+        lines=list(_list_lines(combination, results)),
         differences=list(_describe_differences(compared)) if compared else [],
         note=compared.note if compared else "",
     )
@@ -85,19 +92,28 @@ def describe_combiner(combination: CombinationSummary) -> str:
     return f"Combined by {combination.combiner} weights ({combination.chosen}), traded {speed}."
 
 
-def _list_lines(combination: CombinationSummary, exam: SealedExam | None) -> Iterator[tuple[bool, Sequence[str]]]:
-    chosen, compared = str(combination.combiner), combination.compared
-    if compared:
-        for window, combiners in (("search", compared.search.combiners), ("selection", compared.selection.combiners)):
-            for kind, row in combiners.items():
-                rate = number(compared.trading_rate.get(kind), 2)
-                yield kind == chosen, [window, kind, *_format_figures(row), *_format_capacity(row), rate]
+def _list_lines(combination: CombinationSummary, results: Results) -> Iterator[tuple[bool, Sequence[str]]]:
+    """Yield the lines window by window; the combination that is traded comes first and is marked."""
+    from ...report.conclusion import find_tested_combination
+
+    chosen, compared, exam = str(combination.combiner), combination.compared, results.sealed
+    entry = find_tested_combination(results)
+    traded = f"{chosen}, {AS_TESTED}" if entry else chosen
+    rate = number(combination.trading_rate, 2)
+    for window in ("search", "selection"):
+        if entry and (figures := getattr(entry.metrics, window)):
+            capacity = entry.profile.capacity if entry.profile and window == "search" else None
+            yield True, [window, traded, *_format_figures(figures), number(None), *_format_capacity(capacity), rate]
+        combiners = getattr(compared, window).combiners if compared else {}
+        for kind, row in combiners.items():
+            own_rate = number(compared.trading_rate.get(kind) if compared else None, 2)
+            figures = [*_format_figures(row), number(row.half_life_days, 0), *_format_capacity(row.capacity)]
+            yield kind == chosen and not entry, [window, kind, *figures, own_rate]
     if exam and exam.opened:
-        unknown = [number(None)] * 3
-        yield True, ["sealed", chosen, *_format_figures(exam), *unknown, number(combination.trading_rate, 2)]
+        yield True, ["sealed", traded, *_format_figures(exam), *[number(None)] * 3, rate]
 
 
-def _format_figures(row: CombinerFigures | SealedExam) -> list[str]:
+def _format_figures(row: CombinerFigures | WindowMetrics) -> list[str]:
     return [
         number(row.rank_ic, 4, sign=True),
         number(row.t, 2, sign=True),
@@ -107,20 +123,20 @@ def _format_figures(row: CombinerFigures | SealedExam) -> list[str]:
     ]
 
 
-def _format_capacity(row: CombinerFigures) -> list[str]:
-    capacity = row.capacity
-    return [
-        number(row.half_life_days, 0),
-        _format_capital(capacity.at_10_percent_of_volume if capacity else None),
-        _format_capital(capacity.break_even if capacity else None),
-    ]
+def _format_capacity(capacity: BookCapacity | None) -> list[str]:
+    """Return the capital at which impact eats the profit, and that of a tenth of the volume."""
+    if capacity is None:
+        return [number(None)] * 2
+    return [_format_capital(capacity.break_even), _format_capital(capacity.at_10_percent_of_volume)]
 
 
 def _format_capital(amount: Figure) -> str:
-    """Return capital in millions, or in thousands below one million."""
+    """Return capital in millions, or in thousands below one million, with two significant digits or more."""
     if amount is None:
         return number(None)
-    return f"{count(round(amount / 1e6))}m" if amount >= 1e6 else f"{count(round(amount / 1e3))}k"
+    unit, word = (1e6, "m") if amount >= 1e6 else (1e3, "k")
+    scaled = amount / unit
+    return f"{number(scaled, 1) if scaled < 10 else count(round(scaled))}{word}"
 
 
 def _describe_differences(compared: CombinerComparison) -> Iterator[str]:
