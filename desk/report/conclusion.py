@@ -89,14 +89,20 @@ def find_tested_combination(results: Results) -> FactorEntry | None:
 
 def _judge_forecast(results: Results, exam: SealedExam) -> str:
     entry = find_tested_combination(results)
+    what = "the combination" if entry or len(results.accepted) != 1 else _name_traded(results.accepted[0])
     selection = entry.metrics.selection if entry else None
     before = f" ({number(selection.rank_ic, 4)} on the days that accepted it)" if selection else ""
     figures = f"RankIC {number(exam.rank_ic, 4)}{before}, t {number(exam.t, 1)}"
     if exam.p_value is None:
-        return f"On the sealed (hold-out) days the combination has a {figures}."
+        return f"On the sealed (hold-out) days {what} has a {figures}."
     holds = "holds" if is_borne_out(exam) else "does not hold"
     figures += f", p {p_value_text(exam.p_value)}"
-    return f"The forecast of the combination {holds} on the sealed (hold-out) days: {figures}."
+    return f"The forecast of {what} {holds} on the sealed (hold-out) days: {figures}."
+
+
+def _name_traded(entry: FactorEntry) -> str:
+    """Return the name of a factor whose positions follow it at the trading rate: its own RankIC is another one."""
+    return f"{short_id(entry.id)}, as it would be traded,"
 
 
 def _judge_members(results: Results, exam: SealedExam) -> str:

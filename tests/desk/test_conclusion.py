@@ -58,6 +58,12 @@ def test_it_says_who_holds_whether_it_earns_and_where_it_breaks() -> None:
     ]
 
 
+def test_a_factor_that_was_accepted_alone_is_named() -> None:
+    alone = example.results()["accepted"][0]
+    sentences = conclude(finished(accepted=[alone], combination=None))
+    assert sentences[0].startswith(f"The forecast of {alone['id'][:9]}, as it would be traded, holds")
+
+
 def test_the_interval_is_that_of_the_mean_daily_return() -> None:
     returns = np.random.default_rng(1).normal(0.001, 0.01, 400)
     mean, deviation = returns.mean(), returns.std(ddof=1)
