@@ -266,12 +266,14 @@ class Fingerprints:
 
 
 def _group_by_hash(parts: Sequence[Fingerprint]) -> Days:
-    days_of: dict[int, set[str]] = defaultdict(set)
+    days_of: dict[int, frozenset[str]] = {}
     for part in parts:
         for day, marks in part.items():
-            for mark in marks:
-                days_of[mark].add(day)
-    return {mark: frozenset(days) for mark, days in days_of.items()}
+            new = dict.fromkeys(marks, frozenset((day,)))
+            for mark in days_of.keys() & new.keys():
+                new[mark] |= days_of[mark]
+            days_of |= new
+    return days_of
 
 
 def _pack_hashes(marks: Sequence[int]) -> str:

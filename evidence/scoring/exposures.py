@@ -21,6 +21,8 @@ RESIDUAL_NOISE = 1e-9
 """Residual of a rank below which it counts as rounding."""
 SMALLEST_FLOAT = float(np.finfo(np.float64).tiny)
 IDIOSYNCRATIC_DAYS = 60
+REGRESSED_DAYS = 64
+"""Days whose sector means are taken at once: few numpy calls, little memory."""
 MIN_MEDIAN_SHARE = 0.3
 """Floor of a volatility as a share of the day's median: a name that hardly traded is not without risk."""
 
@@ -179,17 +181,8 @@ def neutralise_ranks(values: NDArray[np.float32], styles: Sequence[Frame], secto
         ranks of the styles; NaN stays NaN. The rounding noise of a factor made of its exposures alone is set to zero.
     """
     ranks = rank_rows(np.ascontiguousarray(values))
-    style_ranks = [rank_rows(np.ascontiguousarray(style)) for style in styles]
-    codes = sector.astype(np.int64) + 1
-    width = int(codes.max()) + 1 if codes.size else 1
-    out = np.full(ranks.shape, np.nan)
-    for day in range(len(ranks)):
-        present = np.flatnonzero(~np.isnan(ranks[day]))
-        if present.size:
-            columns = np.stack([ranks[day, present], *(style[day, present] for style in style_ranks)])
-            residual = _regress_day(columns, codes[present], width, np.ones(present.size))
-            out[day, present] = np.where(np.abs(residual) < RESIDUAL_NOISE, 0.0, residual)
-    return out
+    residual = _regress_rows(ranks, [rank_rows(np.ascontiguousarray(style)) for style in styles], sector)
+    return np.where(np.abs(residual) < RESIDUAL_NOISE, 0.0, residual)
 
 
 def residualise_label(label: Frame, exposures: Exposures, risk: Frame | None = None) -> Frame:
@@ -212,41 +205,49 @@ def residualise_label(label: Frame, exposures: Exposures, risk: Frame | None = N
         name with an unknown exposure gets the mean of its sector; NaN stays NaN. A day with fewer than 10 labels is
         demeaned only.
     """
-    out = np.full(label.shape, np.nan)
-    codes = exposures.sector.astype(np.int64) + 1
-    width = int(codes.max()) + 1 if codes.size else 1
-    for day in range(label.shape[0]):
-        present = np.flatnonzero(~np.isnan(label[day]))
-        if present.size == 0:
-            continue
-        columns = np.stack([label[day, present], exposures.beta[day, present], exposures.size[day, present]])
-        unit = np.ones(present.size) if risk is None else risk[day, present]
-        out[day, present] = _regress_day(columns, codes[present], width, unit)
+    return _regress_rows(label, [exposures.beta, exposures.size], exposures.sector, risk)
+
+
+def _regress_rows(y: Frame, styles: Sequence[Frame], sector: NDArray[np.int16], unit: Frame | None = None) -> Frame:
+    """Return the residual of each row on sector means and styles (Frisch-Waugh-Lovell), over `unit`; NaN stays NaN."""
+    out = np.full(y.shape, np.nan)
+    codes = sector.astype(np.int64) + 1
+    for start in range(0, len(y), REGRESSED_DAYS):
+        rows = slice(start, start + REGRESSED_DAYS)
+        scale = np.ones(y[rows].shape) if unit is None else unit[rows]
+        parts = _demean_by_sector([frame[rows] for frame in (y, *styles)], codes, scale) / scale
+        for day, present in enumerate(~np.isnan(y[rows])):
+            out[start + day, present] = _regress_day(np.take(parts[:, day], np.flatnonzero(present), axis=1))
     return out
 
 
-def _regress_day(columns: Frame, codes: NDArray[np.int64], width: int, unit: NDArray[np.float64]) -> Frame:
-    """Return the residual of the first row on sector means and other rows (Frisch-Waugh-Lovell), over `unit`."""
-    weight = unit**-2.0
-    y, x = (_demean_by_sector(part, codes, width, weight) / unit for part in (columns[:1], columns[1:]))
-    residue: Frame = y[0]
+def _regress_day(parts: Frame) -> Frame:
+    """Return the residual of the first row on the others; of fewer than 10 names, the row itself."""
+    residue: Frame = parts[0]
     if residue.size < 10:
         return residue
-    solution = np.linalg.lstsq(x.T, residue, rcond=1e-10)[0]
-    out: Frame = residue - solution @ x
+    x = parts[1:]
+    out: Frame = residue - np.linalg.lstsq(x.T, residue, rcond=1e-10)[0] @ x
     return out
 
 
-def _demean_by_sector(rows: Frame, codes: NDArray[np.int64], width: int, weight: NDArray[np.float64]) -> Frame:
-    """Subtract each sector's weighted mean from each row; NaN becomes that mean, and so 0."""
-    out = np.empty_like(rows)
-    for index, row in enumerate(rows):
-        known = ~np.isnan(row)
-        total = np.bincount(codes[known], weights=weight[known], minlength=width)
-        mean = np.bincount(codes[known], weights=row[known] * weight[known], minlength=width) / np.maximum(
+def _demean_by_sector(frames: Sequence[Frame], codes: NDArray[np.int64], unit: Frame) -> Frame:
+    """Subtract each sector's mean, weighted by 1 / unit**2, from each row of frames `[k][D, N]`.
+
+    A name that the first frame lacks is in no mean; NaN in another frame becomes the mean, and so 0.
+    """
+    weight = unit**-2.0
+    width = int(codes.max()) + 1 if codes.size else 1
+    groups = codes + width * np.arange(len(unit))[:, None]
+    out = np.empty((len(frames), *unit.shape))
+    for index, frame in enumerate(frames):
+        known = ~np.isnan(frames[0]) & ~np.isnan(frame)
+        chosen, size = groups[known], width * len(unit)
+        total = np.bincount(chosen, weights=weight[known], minlength=size)
+        mean = np.bincount(chosen, weights=frame[known] * weight[known], minlength=size) / np.maximum(
             total, SMALLEST_FLOAT
         )
-        out[index] = np.where(known, row - mean[codes], 0.0)
+        out[index] = np.where(known, frame - mean[groups], 0.0)
     return out
 
 

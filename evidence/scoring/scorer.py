@@ -141,6 +141,10 @@ class Scorer:
         return {}
 
     @cached_property
+    def _thin_orders(self) -> dict[tuple[Window, tuple[int, ...]], LabelOrders]:
+        return {}
+
+    @cached_property
     def _one_day_orders(self) -> dict[Window, RowOrder]:
         return {}
 
@@ -167,14 +171,17 @@ class Scorer:
         return self._targets[window]
 
     def thin(self, window: Window, horizons: Sequence[int]) -> LabelOrders:
-        """Return the order of every fifth day's labels at several horizons, in days."""
-        rows = slice(window.start, window.stop, DECAY_STEP)
-        orders = []
-        for days in horizons:
-            label = self.label(days, rows)
-            label[-(-max(window.days - days - 1, 0) // DECAY_STEP) :] = np.nan  # labels that end outside the window
-            orders.append((days, order_rows(label)))
-        return LabelOrders.stack(orders, DECAY_STEP)
+        """Return the order of every fifth day's labels at several horizons, in days; computed at the first call."""
+        asked = (window, tuple(horizons))
+        if asked not in self._thin_orders:
+            rows = slice(window.start, window.stop, DECAY_STEP)
+            orders = []
+            for days in horizons:
+                label = self.label(days, rows)
+                label[-(-max(window.days - days - 1, 0) // DECAY_STEP) :] = np.nan  # labels that end outside the window
+                orders.append((days, order_rows(label)))
+            self._thin_orders[asked] = LabelOrders.stack(orders, DECAY_STEP)
+        return self._thin_orders[asked]
 
     def daily_rank_ic(self, values: Values, window: Window) -> NDArray[np.float64]:
         """Return the RankIC of each day of a window.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypedDict, Unpack
 
@@ -106,7 +107,7 @@ class Compute:
     stacked: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Operator:
     """One operator of the language.
 
@@ -185,17 +186,17 @@ class Operator:
         """Return whether it takes more than two arguments: sums, products, chains of conditions, max and min."""
         return self.many > 1
 
-    @property
+    @cached_property
     def positional(self) -> tuple[Argument, ...]:
         """Return the positional arguments."""
         return tuple(argument for argument in self.arguments if not argument.keyword)
 
-    @property
+    @cached_property
     def nodes(self) -> tuple[Argument, ...]:
         """Return the arguments that are subtrees: panels, conditions and groups."""
         return tuple(argument for argument in self.arguments if argument.is_node)
 
-    @property
+    @cached_property
     def numbers(self) -> tuple[Argument, ...]:
         """Return the arguments that are numbers: windows, numbers and keywords."""
         return tuple(argument for argument in self.arguments if not argument.is_node)

@@ -120,6 +120,7 @@ def test_what_is_wrong_is_told(words: list[str], file: str | None, said: str, ca
     assert heard.out == "", "nothing is answered where a line is wrong"
 
 
+@pytest.mark.integration
 def test_an_intent_of_ones_own_is_told_and_how_well_its_examples_tell_it(
     told: Callable[..., Any], capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -50,6 +50,7 @@ evaluator.submissions.submit([evaluator.propose(Proposal(text, claim, "k"))["id"
 """
 
 
+@pytest.mark.integration
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no kill -9")
 def test_kill_9_between_the_trial_and_the_look_hides_nothing(tmp_path: Path) -> None:
     with read(tmp_path) as ledger:

@@ -21,7 +21,7 @@ from alphaloom.evidence.scoring.metrics import FactorMetrics
 from alphaloom.evidence.scoring.scorer import Scorer
 from alphaloom.evidence.settings import WindowSettings
 from alphaloom.evidence.values.computing import Computing
-from alphaloom.evidence.windows import Window
+from alphaloom.evidence.windows import Window, fix_windows
 from alphaloom.factors import Engine, parse
 from alphaloom.ledger import Ledger, Run
 from alphaloom.market import Panel, Plant, SyntheticConfig, simulate
@@ -31,6 +31,9 @@ KNOWN = "rank(ts_corr(delta(low, 3) / low, delta(volume, 2) / volume, 17)) - ran
 
 WIDE = WindowSettings(search=0.5, selection=0.35, min_search_days=40, min_selection_days=40, min_sealed_days=40)
 SMALL = EvidenceSettings(windows=WIDE)
+
+LABELS = ("exposures", "risk", "main_label", "_targets", "_thin_orders", "_one_day_orders")
+"""What a scorer computes from the panel and the settings of labels alone."""
 
 
 def clock() -> datetime:
@@ -51,8 +54,17 @@ def market(seed: int = 1, *, days: int = 420, names: int = 60, planted: bool = F
 
 @cache
 def scorer(panel: Panel, settings: EvidenceSettings = SMALL) -> Scorer:
-    """Return the scorer of a panel, made once: its labels and exposures take the time."""
-    return Scorer(panel, settings)
+    """Return the scorer of a panel, made once: its labels and exposures take the time.
+
+    Rules that labels do not hang on share them.
+    """
+    asked = {"returns": settings.returns, "label_scale": settings.label_scale, "horizon_days": settings.horizon_days}
+    rules = SMALL.model_copy(update=asked)
+    made = Scorer(panel, settings)
+    if settings != rules:
+        shared = scorer(panel, rules)
+        made.__dict__.update({name: getattr(shared, name) for name in LABELS})
+    return made
 
 
 @cache
@@ -84,8 +96,8 @@ class Lab:
     def open(
         cls, ledger: Ledger, run: str, panel: Panel, settings: EvidenceSettings, budget: Budget | None = None
     ) -> Lab:
-        set_up = PanelContext.set_up(panel, ledger, settings, "small")
-        bench = PanelContext(Computing(engine(panel)), scorer(panel, settings), set_up.windows, ledger)
+        windows = fix_windows(panel, ledger, settings.windows, "small")
+        bench = PanelContext(Computing(engine(panel)), scorer(panel, settings), windows, ledger)
         rules = {"evidence": settings.model_dump(mode="json")}
         config: dict[str, Any] = {"panel": panel.digest, "last_day": str(panel.dates[-1]), "rules": rules}
         config |= {"sectors": "sector" in panel.groups}
@@ -94,7 +106,9 @@ class Lab:
 
     def direction(self, text: str) -> int:
         """Return the direction that the search window shows."""
-        return -1 if (self.evaluator.score(text)["rank_ic"] or 0.0) < 0 else 1
+        asked = self.evaluator
+        sheet = asked.scorer.examine(asked.values(asked.read(text)), asked.windows.search)
+        return -1 if sheet.rank_ic < 0 else 1
 
     def propose(self, text: str, key: str = "", **claim: Any) -> dict[str, Any]:
         """Propose a formula with a hypothesis that it keeps, unless told otherwise."""

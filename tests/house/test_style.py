@@ -9,6 +9,7 @@ import subprocess
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -26,9 +27,15 @@ def sources() -> list[Path]:
     return [*ROOT.glob("*.py"), *(path for room in ROOMS for path in (ROOT / room).rglob("*.py"))]
 
 
+@cache
+def read_tree(path: Path) -> ast.Module:
+    """Return a parsed file, which several tests walk through."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def functions(path: Path) -> Iterator[tuple[str, int]]:
     """Yield each function's place and its lines."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(read_tree(path)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             assert node.end_lineno is not None
             yield f"{path.relative_to(ROOT)}:{node.lineno} {node.name}", node.end_lineno - node.lineno + 1
@@ -111,7 +118,7 @@ BY_MODULE = {"DIALECT", "PUBLIC_MODULES"}
 def test_a_class_name_means_one_thing() -> None:
     found: dict[str, set[Path]] = {}
     for path in sources():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(read_tree(path)):
             if isinstance(node, ast.ClassDef):
                 found.setdefault(node.name, set()).add(path.relative_to(ROOT))
     assert {name: places for name, places in found.items() if len(places) > 1 and name not in TWICE} == {}
@@ -120,7 +127,7 @@ def test_a_class_name_means_one_thing() -> None:
 def test_a_constant_has_one_value() -> None:
     found: dict[str, dict[str, Path]] = {}
     for path in sources():
-        for name, value in constants(ast.parse(path.read_text(encoding="utf-8"))):
+        for name, value in constants(read_tree(path)):
             found.setdefault(name, {})[value] = path.relative_to(ROOT)
     assert {name: values for name, values in found.items() if len(values) > 1 and name not in BY_MODULE} == {}
 

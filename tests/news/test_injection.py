@@ -164,6 +164,7 @@ def test_signs_far_apart_do_not_add_up() -> None:
     assert apart <= max(judge_text(sanitise(part)).score for part in parts)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "piece",
     [
@@ -234,6 +235,7 @@ def test_no_text_breaks_it_and_its_score_is_the_sum_of_its_signs(words: list[str
     assert verdict.score == pytest.approx(sum(sign.weight for sign in verdict.signs))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["headlines_before_2018", "phrasebank", "tweets_2014_2015"])
 def test_hardly_any_real_text_is_held_back(name: str) -> None:
     path = DATA / f"text_{name}.parquet"

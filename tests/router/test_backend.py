@@ -28,6 +28,7 @@ def test_the_room_loads_without_a_model_library(tmp_path: Path) -> None:
     assert not {"litellm", "openai", "numpy", "pandas"} & set(loaded)
 
 
+@pytest.mark.integration
 def test_the_model_library_loads_quietly_without_a_network_and_without_reading_dotenv(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("FROM_DOTENV=1\n")
     code = """

@@ -151,6 +151,7 @@ assert picture() != after, "the comparison sees a changed setting"
 """
 
 
+@pytest.mark.integration
 def test_a_router_and_its_calls_leave_litellm_as_it_was() -> None:
     code = f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{SNAPSHOT}{USE}"
     command = [sys.executable, "-c", code, json.dumps([CHAT, SPEECH]), GPT, CLAUDE]

@@ -34,6 +34,12 @@ ASKED = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def small_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw forty formulas at a time instead of five hundred."""
+    monkeypatch.setattr(population, "POOL_STEP_FORMULAS", 40)
+
+
 def learned(names: list[str]) -> SurrogateModel:
     foresight = SurrogateModel.of(PANEL, SEARCH, FIELDS)
     for name in names:
@@ -127,7 +133,6 @@ def test_every_other_choice_is_what_would_tell_most_of_all_that_could_be_written
 
 def test_a_long_search_first_scores_what_tells_most_whatever_it_promises(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(foresight_module, "MAX_SURVEY_SCORES", 2)
-    monkeypatch.setattr(population, "POOL_STEP_FORMULAS", 40)
     drafts = [parse(text) for text in ("ts_skew(volume, 30)", "ts_mean(close, 20) / close", "high / low")]
     short, long = (SurrogateModel.of(PANEL, SEARCH, FIELDS, budget) for budget in (499, 500))
     both = short.choose(drafts, 2)[1]
@@ -144,8 +149,7 @@ def test_a_long_search_first_scores_what_tells_most_whatever_it_promises(monkeyp
     assert long.unexplored(2) == short.unexplored(2)
 
 
-def test_unexplored_formulas_promise_and_tell_most_of_all_that_were_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(population, "POOL_STEP_FORMULAS", 40)
+def test_unexplored_formulas_promise_and_tell_most_of_all_that_were_drawn() -> None:
     foresight = learned(sorted(SCORED))
     told = foresight.unexplored(6)
     assert [one.text for one in told] == [one.text for one in learned(sorted(SCORED, reverse=True)).unexplored(6)]
@@ -161,8 +165,7 @@ def test_unexplored_formulas_promise_and_tell_most_of_all_that_were_drawn(monkey
     assert first.text not in [one.text for one in foresight.unexplored(6)]
 
 
-def test_before_any_score_unexplored_formulas_are_those_that_tell_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(population, "POOL_STEP_FORMULAS", 40)
+def test_before_any_score_unexplored_formulas_are_those_that_tell_most() -> None:
     told = learned([]).unexplored(3)
     assert len(told) == 3
     assert {one.foreseen.known for one in told} == {0.0}
@@ -178,8 +181,7 @@ def test_of_no_draft_none_is_chosen() -> None:
     assert learned(sorted(SCORED)).choose([], 3, direction=1) == ([], [])
 
 
-def test_runs_that_share_a_sample_foresee_what_each_would_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(population, "POOL_STEP_FORMULAS", 40)
+def test_runs_that_share_a_sample_foresee_what_each_would_alone() -> None:
     samples, names = Samples(), sorted(SCORED)
     first, second = (SurrogateModel.of(PANEL, SEARCH, FIELDS, samples=samples) for _ in range(2))
     first.learn({name: SCORED[name] for name in names})

@@ -67,14 +67,13 @@ def find_concepts(text: str) -> list[ConceptMark]:
     """Return the words of a text that have concepts, in order."""
     lexicon = _build_lexicon()
     words = list(_iterate_words(text))
+    plain = [strip_accents(word) for word, _, _ in words]
     marks = []
     for place, (word, start, end) in enumerate(words):
         bits = _find_bits(word)
-        for rest, more in lexicon.phrases.get(strip_accents(word), ()):
-            following = words[place + 1 : place + 1 + len(rest)]
-            if len(following) == len(rest) and all(
-                _is_match(spelling, want) for (spelling, _, _), want in zip(following, rest, strict=True)
-            ):
+        for rest, more in lexicon.phrases.get(plain[place], ()):
+            following = plain[place + 1 : place + 1 + len(rest)]
+            if len(following) == len(rest) and all(map(_is_match, following, rest)):
                 bits |= more
         if bits:
             marks.append(ConceptMark(place, bits, start, end))
@@ -148,9 +147,8 @@ def _compute_scramble_key(word: str) -> str:
     return word[0] + "".join(sorted(word[1:-1])) + word[-1]
 
 
-def _is_match(word: str, want: str) -> bool:
-    """Return whether a word matches one word of a phrase."""
-    plain = strip_accents(word)
+def _is_match(plain: str, want: str) -> bool:
+    """Return whether a word without accents matches one word of a phrase."""
     return plain.startswith(want[:-1]) if want.endswith("*") else plain == want
 
 

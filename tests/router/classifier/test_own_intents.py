@@ -59,6 +59,7 @@ def decider(cache: Path) -> Decider:
     return Decider(config(told, intents={"trade_compliance": "frontier"}).beside(HERE / "own"), BASE)
 
 
+@pytest.mark.integration
 def test_they_are_recognised_in_other_words_about_as_often_as_their_examples_foretell(decider: Decider) -> None:
     unseen = [(name, text) for name in NAMES for text in prompts(f"{name}_unseen")]
     told = [decider.decide(RoutingQuestion(prompt=text)) for _, text in unseen]
@@ -70,6 +71,7 @@ def test_they_are_recognised_in_other_words_about_as_often_as_their_examples_for
     assert np.mean(confused) < 0.15
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("exam", ["a", "b"])
 def test_ours_lose_a_point_at_most_and_no_difficulty_changes(decider: Decider, exam: str) -> None:
     lines = [json.loads(line) for line in (HERE / f"exam/{exam}.jsonl").read_text("utf-8").splitlines()]
@@ -82,6 +84,7 @@ def test_ours_lose_a_point_at_most_and_no_difficulty_changes(decider: Decider, e
     assert [reading.hard for reading in before] == [reading.hard for reading in after]
 
 
+@pytest.mark.integration
 def test_the_record_names_them_and_the_configuration_gives_them_a_tier(decider: Decider) -> None:
     text = OWN["trade_compliance"][1]
     decision = decider.decide(RoutingQuestion(prompt=text))
@@ -94,6 +97,7 @@ def test_the_record_names_them_and_the_configuration_gives_them_a_tier(decider: 
     assert decider.decide(RoutingQuestion(prompt="hm", role="client_letter")).intent == "client_letter"
 
 
+@pytest.mark.integration
 def test_an_agent_of_ours_sends_them_where_its_role_is_said_to() -> None:
     told = {name: {"examples": texts} for name, texts in OWN.items()}
     roles = {"idea": {"factor_idea": 0.5, "options_surface": 0.5}}
