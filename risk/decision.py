@@ -131,11 +131,6 @@ class Decision:
     policy: str
     day: str
 
-    @property
-    def refused(self) -> tuple[Ruling, ...]:
-        """Return the rulings on refused signals."""
-        return tuple(ruling for ruling in self.rulings if not ruling.approved)
-
     def record(self) -> dict[str, JSON]:
         """Return the decision as a JSON-able object, byte-identical for equal input."""
         return {

@@ -33,7 +33,7 @@ def test_what_agrees_raises_no_doubt() -> None:
     assert said(sheet={"t": None, "rank_ic": None, "decay": {"1": None}}) == []
 
 
-@pytest.mark.parametrize(("t", "told"), [(-3.0, True), (-1.9, False), (3.0, False)])
+@pytest.mark.parametrize(("t", "told"), [(-2.0, True), (-1.9, False), (3.0, False)])
 def test_a_sign_that_is_more_than_luck_is_held_against_the_direction(t: float, told: bool) -> None:
     found = said(sheet=GOOD | {"t": t, "decay": {}})
     assert [message.partition(":")[0] for message in found] == ["direction"] * told

@@ -39,6 +39,7 @@ def test_a_label_that_ends_outside_its_window_is_missing() -> None:
     rows = cut_label(label, window, 5)
     assert np.isnan(rows[-6:]).all()
     np.testing.assert_array_equal(rows[:-6], label[10:44])
+    assert np.isnan(cut_label(label, Window("search", 10, 14, "", ""), 5)).all(), "no label ends in a shorter window"
 
 
 def test_no_label_changes_when_the_future_beyond_it_does() -> None:

@@ -115,6 +115,13 @@ def test_leaving_out_the_shared_name_frees_no_day(ledger: Ledger) -> None:
     assert fewer == replace(fixed, dataset="fewer", names=("C",))
 
 
+@pytest.mark.parametrize(("first", "shared"), [("2018-01-01", True), ("2018-01-02", False)])
+def test_the_last_sealed_day_is_shared_and_the_day_after_is_not(ledger: Ledger, first: str, shared: bool) -> None:
+    fixed = ledger.trials.fix_boundaries(boundaries("data", ("A", "B"), "2010-01-01", "2018-01-01"))
+    later = boundaries("later", ("A", "B"), first, "2024-01-01")
+    assert (ledger.trials.fix_boundaries(later) == replace(fixed, dataset="later")) is shared
+
+
 def test_looking_at_boundaries_fixes_none(ledger: Ledger) -> None:
     seen = boundaries("data", ("A",), "2010-01-01", "2018-01-01")
     assert ledger.trials.fix_boundaries(seen, store=False) == seen
