@@ -378,7 +378,10 @@ class ResultsBuilder:
         if home := self.accepted_homes.get(name):
             return _make_member_reason(home, self._find_closed_test(home, name))
         direction = 0 if claim.data_mined else claim.direction
-        why = _explain_unsent(sheet["t"], min_t, direction, others_sent=bool(self.verdicts))
+        barred = next((f"it is known: {row['message']}" for row in sheet["weaknesses"] if row["code"] == "known"), "")
+        if not barred and claim.data_mined and agents.get("survey_share") == 0:
+            barred = "it has no mechanism, and agents.survey_share is 0"
+        why = _explain_unsent(sheet["t"], min_t, direction, barred, others_sent=bool(self.verdicts))
         numbers = {"t": sheet["t"], "merit": sheet["merit"]}
         return GateReason(step="search", passed=False, message=f"not tested: {why}", numbers=numbers)
 
@@ -393,10 +396,10 @@ def _make_member_reason(home: str, test: Mapping[str, Any]) -> GateReason:
     return GateReason(step="member", passed=None, message=f"{start}; {lacking}", numbers=test)
 
 
-def _explain_unsent(t: float | None, min_t: float, direction: int, *, others_sent: bool) -> str:
+def _explain_unsent(t: float | None, min_t: float, direction: int, barred: str, *, others_sent: bool) -> str:
     """Return why a factor was not submitted; other candidates are named only if others were submitted.
 
-    `direction` is 0 where none is claimed.
+    `direction` is 0 where none is claimed; `barred` says why a strong factor may not be tested, if it may not.
     """
     if t is None:
         return "t is undefined in sample"
@@ -404,7 +407,7 @@ def _explain_unsent(t: float | None, min_t: float, direction: int, *, others_sen
         return f"|t| = {abs(t):.1f} in sample, below agents.min_search_t, {min_t:g}"
     if t * direction < 0:
         return f"it shows the opposite of its hypothesis (in-sample t = {t:.1f})"
-    why = "other candidates were preferred" if others_sent else "nothing was sent to the gate"
+    why = barred or ("other candidates were preferred" if others_sent else "nothing was sent to the gate")
     return f"{why} (in-sample t = {t:.1f})"
 
 

@@ -144,6 +144,9 @@ def _print_result(result: CampaignResult, *, as_json: bool) -> None:
     print_verdicts(result.results)
     print_plain("The report:")
     print_plain(report)
+    if result.report:
+        workspace = result.report.resolve().parents[2]
+        print_plain(f"Next: open it in a browser; alphaloom log {result.run} --workspace {workspace} tells each step.")
 
 
 def _build_json(result: CampaignResult, report: str) -> dict[str, Any]:
