@@ -41,6 +41,8 @@ QUESTION_WORDS = {
 }
 """By kind of event: what the question asked for."""
 
+CODE_PLACES = frozenset({"Candidate.text"})
+"""Texts of replies that may be code, of several lines."""
 MAX_LOST_SHOWN = 3
 
 FAULTS = (ModelFailed, NodeTimedOut, NoUsableReply)
@@ -82,7 +84,7 @@ class Question:
     def grammar(self) -> str:
         """Return the grammar of the replies."""
         texts = self.texts() if self.texts else {}
-        return build_reply_grammar(ReplyShape(self.schema, self.items, texts), Task.max_tokens)
+        return build_reply_grammar(ReplyShape(self.schema, self.items, texts, CODE_PLACES), Task.max_tokens)
 
 
 async def ask_model(search: SearchContext, question: Question) -> Json:
