@@ -142,6 +142,14 @@ class Models(RouterConfig):
         default={"idea": "frontier", "factor": "local", "eval": "frontier", "report": "local"}
     )
 
+    @model_validator(mode="before")
+    @classmethod
+    def _leave_roles_to_learning(cls, given: Any) -> Any:
+        """Fix no role that the file does not fix where the policy is to learn which tier answers it."""
+        routing = given.get("routing") if isinstance(given, dict) else None
+        policy = routing.get("policy") if isinstance(routing, dict) else getattr(routing, "policy", None)
+        return {"roles": {}, **given} if policy == "learned" else given
+
     def find_unmatched(self, steer: Steer) -> list[str]:
         """Return the person's wishes that match nothing the offline researcher knows; empty if it does not propose."""
         from .offline import describe_unmatched  # the offline researcher imports these settings

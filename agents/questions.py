@@ -41,6 +41,12 @@ QUESTION_WORDS = {
 }
 """By kind of event: what the question asked for."""
 
+COMPARED_MEMBERS = {"critique": ("keep",)}
+"""By intent: the members in which several replies of a small model must agree; a branch ends by this one."""
+HEDGED = frozenset({"repair", "summary"})
+"""Intents of short questions that hold up a step: a second model may be asked if the first is late (`health.hedge`)."""
+CODE_PLACES = frozenset({"Candidate.text"})
+"""Texts of replies that may be code, of several lines."""
 MAX_LOST_SHOWN = 3
 
 FAULTS = (ModelFailed, NodeTimedOut, NoUsableReply)
@@ -82,7 +88,7 @@ class Question:
     def grammar(self) -> str:
         """Return the grammar of the replies."""
         texts = self.texts() if self.texts else {}
-        return build_reply_grammar(ReplyShape(self.schema, self.items, texts), Task.max_tokens)
+        return build_reply_grammar(ReplyShape(self.schema, self.items, texts, CODE_PLACES), Task.max_tokens)
 
 
 async def ask_model(search: SearchContext, question: Question) -> Json:
@@ -104,6 +110,8 @@ async def ask_model(search: SearchContext, question: Question) -> Json:
         refused=question.refused,
         sensitivity=find_question_sensitivity(search, question.key, question.sensitivity),
         jurisdiction=search.config.jurisdiction,
+        compared=COMPARED_MEMBERS.get(question.intent, ()),
+        idempotent=question.intent in HEDGED,
         tenant=search.config.tenant,
         grammar=question.grammar,
     )

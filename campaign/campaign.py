@@ -56,7 +56,7 @@ from ..ledger import AlphaloomError, Journal, Ledger, count_stops, read_json, re
 from ..market import ALL_FIELDS, Panel, drop_fields, find_withheld_fields
 from ..news import screen_text
 from ..risk import Policy
-from ..router import Confidential, ModelSettings, Router
+from ..router import Confidential, ModelSettings, Router, drop_removed_settings
 from ..router.calls import Sensitivity, find_strictest
 from ..router.context import ContextSettings, open_store, read_documents
 from ..router.endpoints import find_silent_models, refuse_keyless
@@ -106,7 +106,8 @@ class Settings(BaseModel):
     def from_record(cls, record: Mapping[str, Any]) -> Self:
         """Return the settings that a run recorded, also those of an older version."""
         agents = {name: value for name, value in record["agents"].items() if name not in REMOVED_AGENT_SETTINGS}
-        settings = {**record, "agents": agents, "evidence": complete_settings(record["evidence"])}
+        changed = {"models": drop_removed_settings(record["models"]), "evidence": complete_settings(record["evidence"])}
+        settings = {**record, "agents": agents, **changed}
         return cls.model_validate(settings, context={RECORDED_CONTEXT: True})
 
     def on(self, market: MarketSettings) -> Settings:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         RouterConfig as RouterConfig,
         Tier as Tier,
         TierChoice as TierChoice,
+        drop_removed_settings as drop_removed_settings,
     )
     from .errors import (
         AccessRefused as AccessRefused,
@@ -40,7 +41,7 @@ else:
             "calls.completions": "Completion InProcessModel",
             "calls.providers": "load_litellm",
             "calls.task": "Message Reply Task",
-            "config": "ModelBudget ModelSettings RouterConfig Tier TierChoice",
+            "config": "ModelBudget ModelSettings RouterConfig Tier TierChoice drop_removed_settings",
             "errors": "AccessRefused AlphaloomError BudgetEnded Confidential ConfidentialWaits ModelFailed NoModel "
             "ReplyRefused RequestRefused RouterError SecretFound SummaryRefused",
             "router": "Router",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeAlias
@@ -73,7 +74,6 @@ class ModelSettings(_ConfigModel):
         default=None, ge=0, allow_inf_nan=False, description="of tokens in that the provider had in its cache"
     )
     context_tokens: int | None = Field(default=None, ge=1, description="tokens of prompt and reply that it can hold")
-    tokens_per_second: float | None = Field(default=None, gt=0, description="of a reply, for calls that are in haste")
     api_base: str | None = Field(
         default=None, description="address of an OpenAI-compatible server, such as http://127.0.0.1:8000/v1"
     )
@@ -218,9 +218,6 @@ class RoutingSettings(_ConfigModel):
     most_hard: float = Field(
         default=0.15, ge=0, le=1, description="probability of being hard from which on a prompt goes up"
     )
-    most_failures: float = Field(
-        default=0.3, ge=0, le=1, description="share of useless replies beyond which it goes up"
-    )
     local_tokens: int = Field(default=8_000, ge=1, description="longest call, in tokens, that a small model is given")
     local_depth: int = Field(default=6, ge=0, description="deepest JSON schema that a small model is asked to fill")
     reply_tokens: int = Field(default=400, ge=1, description="of a reply, where nobody says how long it may be")
@@ -265,10 +262,26 @@ class HealthSettings(_ConfigModel):
         default=False,
         description="ask a second model where a short idempotent call takes longer than 95 % of its calls",
     )
-    hedge_tokens: int = Field(default=500, ge=1, description="longest reply, in tokens, of such a call")
+    hedge_tokens: int = Field(default=4_000, ge=1, description="longest reply, in tokens, of such a call")
     load: bool = Field(
         default=True, description="of servers of the same model, ask the one with the shorter queue by its /metrics"
     )
+
+
+REMOVED_MODEL_SETTINGS = frozenset({"tokens_per_second"})
+REMOVED_ROUTING_SETTINGS = frozenset({"most_failures"})
+"""Settings of older runs that no campaign ever read."""
+
+
+def drop_removed_settings(recorded: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the section `models` that a run recorded, without settings that no longer exist."""
+    models = {
+        name: {key: value for key, value in model.items() if key not in REMOVED_MODEL_SETTINGS}
+        for name, model in recorded["models"].items()
+    }
+    routing = recorded.get("routing", {}).items()
+    kept = {key: value for key, value in routing if key not in REMOVED_ROUTING_SETTINGS}
+    return {**recorded, "models": models, "routing": kept}
 
 
 class RouterConfig(_ConfigModel):

@@ -243,11 +243,11 @@ class Router:
     async def _find_doubt(self, turn: Turn, value: BaseModel, calls: _TaskCalls) -> str:
         """Ask a small model again with other seeds, and return why its reply is in doubt; empty if it is not.
 
-        Only the members that the task names are compared. A reply that does not fit, or does not come, agrees with no
-        other. These calls are counted with the rest.
+        Nothing is asked where no tier is above. Only the members that the task names are compared. A reply that does
+        not fit, or does not come, agrees with no other. These calls are counted with the rest.
         """
         task, routing = turn.task, self._config.routing
-        if turn.decision.tier != "local" or not task.compared:
+        if not task.compared or self._decider.move_up(turn.decision, turn.route, "") is None:
             return ""
         spellings: list[object] = [_spell_compared(value, task.compared)]
         for number in range(1, routing.samples):

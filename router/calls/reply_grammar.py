@@ -27,21 +27,32 @@ GRAMMAR_TEXT_BYTES = 300
 """Bytes counted for a text with a grammar of its own."""
 MAX_CHARACTER_BYTES = 4
 """Maximum bytes of a character in UTF-8."""
-STRETCH_CHARS = 16
-"""Characters of a stretch: where room is short, at most one of them has more than one byte."""
+BLOCK_CHARS = 100
+"""Characters of a block of a text that may hold any characters."""
+LINE_CHARS = 100
+"""Most characters between two escapes of a text of lines."""
+_NARROW_CLASS, _WIDE_CLASS = (
+    r"\u0020-\u0021\u0023-\u005b\u005d-\u007e",
+    r"\u00a0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff",
+)
 CHARACTER_RULES = {
-    "narrow": r"[\u0020-\u0021\u0023-\u005b\u005d-\u007e]",
-    "wide": r'[\u00a0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff] | "\\" ["\\/bfnrt]',
-    "character": "narrow | wide",
-    "stretch": f"narrow{{{STRETCH_CHARS},{STRETCH_CHARS}}} | narrow{{0,{STRETCH_CHARS - 1}}} wide",
+    "narrow": f"[{_NARROW_CLASS}]",
+    "character": f"[{_NARROW_CLASS}{_WIDE_CLASS}]",
+    "block": f"character{{{BLOCK_CHARS},{BLOCK_CHARS}}}",
+    "escape": r'"\\" ["\\/bfnrt]',
 }
-"""Rules of a character with one byte (narrow) or more (wide), and of a stretch.
+"""Rules of a character of one byte (narrow), of any, and of an escape.
+
+A text repeats one class: xgrammar 0.2 counts the repetitions of a class in a millisecond a token, and those of
+anything else, such as a choice of a class and an escape, in up to two seconds with a vocabulary of 49,152 tokens. So
+prose has no escapes, and no straight quotes; a text of lines has them, and short lines. Of a class with characters of
+three bytes, xgrammar counts 128 right and allows wrong tokens where the bound is higher; hence blocks.
 
 Allowed characters are listed: with a negated class, xgrammar 0.2 writes lone surrogates, which count as three
 characters when they are read, so that a length bound is exceeded. For the same reason there are no numeric escapes.
 """
 NARROW_KEY = "x-narrow"
-"""Key of a text's schema: the text is mainly of narrow characters."""
+"""Key of a text's schema: the text is of narrow characters, or short."""
 COMMA = ' ", " '
 WHOLE_DIGITS, DEFAULT_PLACES = 15, 9
 """Digits before and after the decimal point, unless the bounds need more."""
@@ -62,11 +73,14 @@ class ReplyShape:
     texts : mapping of str to str
         Grammar (EBNF, from ``root`` on) of a text or of a list of texts, by its place, such as ``Candidate.text``. Its
         output stands between the quotes as it is, so it must need no escape in JSON.
+    lines : frozenset of str
+        Places of texts with line breaks and quotes, such as code; any other text has neither.
     """
 
     schema: type[BaseModel]
     items: int = 0
     texts: Mapping[str, str] = field(default_factory=dict)
+    lines: frozenset[str] = frozenset()
 
 
 def build_reply_grammar(shape: ReplyShape, max_tokens: int) -> str:
@@ -91,7 +105,9 @@ def build_reply_grammar(shape: ReplyShape, max_tokens: int) -> str:
         if member.get("type") == "array":
             member["maxItems"] = max(member.get("minItems", 0), min(member.get("maxItems", shape.items), shape.items))
     return _Writer(
-        bound_schema(schema, max_tokens * REPLY_BYTES_PER_TOKEN, frozenset(shape.texts)), shape.texts
+        bound_schema(schema, max_tokens * REPLY_BYTES_PER_TOKEN, frozenset(shape.texts)),
+        shape.texts,
+        shape.lines,
     ).grammar()
 
 
@@ -181,7 +197,7 @@ def _measure_part(
 
 @dataclass(frozen=True)
 class _TextBounds:
-    """Bounds of a text in characters: `least` to `most` if all are narrow, at most `wide` if none is."""
+    """Bounds of a text in characters: `least` to `most` if all are narrow, at most `wide` if any is not."""
 
     least: int
     most: int
@@ -190,29 +206,37 @@ class _TextBounds:
     @classmethod
     def of(cls, part: Json) -> Self:
         least, most = int(part.get("minLength", 0)), int(part.get("maxLength", MAX_TEXT_CHARS))
-        return cls(least, most, max(least, most // MAX_CHARACTER_BYTES) if part.get(NARROW_KEY) else most)
-
-    @property
-    def stretches(self) -> int:
-        """The number of stretches that fit after the minimum, with room for the beginning of another."""
-        return max(self.most - self.least - STRETCH_CHARS + 1, 0) // STRETCH_CHARS
+        wide = max(least, most // MAX_CHARACTER_BYTES) if part.get(NARROW_KEY) else most
+        return cls(least, most, wide)
 
     @property
     def longest(self) -> int:
         """The bytes of the longest text."""
-        if self.wide == self.most:
-            return self.most * MAX_CHARACTER_BYTES
-        mixed = self.most + self.least * (MAX_CHARACTER_BYTES - 1) + self.stretches * (MAX_CHARACTER_BYTES - 1)
-        return max(mixed, self.wide * MAX_CHARACTER_BYTES)
+        return max(self.most, self.wide * MAX_CHARACTER_BYTES)
 
-    def grammar(self) -> str:
-        """Return the grammar of the text: any characters, or a longer text with few wide ones."""
-        mixed = f"character{{{self.least},{self.wide}}}"
-        if self.wide == self.most:
-            return mixed
-        rest = self.most - self.least - self.stretches * STRETCH_CHARS
-        beginning = f"character{{{self.least},{self.least}}} " if self.least else ""
-        return f"({mixed} | {beginning}stretch{{0,{self.stretches}}} narrow{{0,{rest}}})"
+    def grammar(self, *, lines: bool) -> str:
+        """Return the grammar of the text: any characters, a longer text of narrow ones, or `lines` of these."""
+        mixed, narrow = self._write_mixed(), f"narrow{{{self.least},{self.most}}}"
+        forms = [
+            mixed,
+            *([narrow] if self.most > min(self.wide, BLOCK_CHARS) else []),
+            *([self._write_lines()] if lines else []),
+        ]
+        return f"({' | '.join(forms)})" if len(forms) > 1 else forms[0]
+
+    def _write_mixed(self) -> str:
+        """Return the grammar of a text of any characters: whole blocks, and a last one that may be shorter."""
+        if self.wide <= BLOCK_CHARS:
+            return f"character{{{self.least},{self.wide}}}"
+        least = max(-(-self.least // BLOCK_CHARS) - 1, 0)
+        blocks = max(least, self.wide // BLOCK_CHARS - 1)
+        return f"block{{{least},{blocks}}} character{{{min(self.least, BLOCK_CHARS)},{BLOCK_CHARS}}}"
+
+    def _write_lines(self) -> str:
+        """Return the grammar of narrow lines: an escape counts as two bytes."""
+        beginning = f"narrow{{{self.least},{self.least}}} " if self.least else ""
+        breaks = max(self.most - self.least - LINE_CHARS, 0) // (LINE_CHARS + 2)
+        return f"{beginning}(narrow{{0,{LINE_CHARS}}} escape){{0,{breaks}}} narrow{{0,{LINE_CHARS}}}"
 
 
 def _read_ref(part: Json) -> str:
@@ -241,8 +265,8 @@ def _list_fixed_values(part: Json) -> list[str]:
 class _Writer:
     """Writes a schema as grammar rules: one for each record, and those of texts with a grammar of their own."""
 
-    def __init__(self, schema: Json, texts: Mapping[str, str]) -> None:
-        self._schema, self._texts = schema, texts
+    def __init__(self, schema: Json, texts: Mapping[str, str], lines: frozenset[str]) -> None:
+        self._schema, self._texts, self._lines = schema, texts, lines
         self._defined: Json = schema.get("$defs", {})
         self._rules: dict[str, str] = {}
 
@@ -294,7 +318,7 @@ class _Writer:
 
     def _write_string(self, part: Json, place: str) -> str:
         if place not in self._texts:
-            return rf'"\"" {_TextBounds.of(part).grammar()} "\""'
+            return rf'"\"" {_TextBounds.of(part).grammar(lines=place in self._lines)} "\""'
         prefix = f"t{[*self._texts].index(place)}_"
         if f"{prefix}root" not in self._rules:
             self._rules |= _rename_rules(self._texts[place], prefix)

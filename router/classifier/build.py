@@ -20,8 +20,10 @@ from numpy.typing import NDArray
 from .blocks import list_blocks, shorten
 from .features import FEATURE_BUCKETS, build_features, hash_buckets, normalise_prompt
 from .fit import fit_softmax
+from .fit_outcomes import fit_outcomes, read_labels, write_outcomes
 from .model import ATTACHMENT_CHARS, SHIPPED, Classifier, WeightTable, quantise
 from .neighbours import Neighbours
+from .outcomes import SHIPPED_OUTCOMES
 from .prompt_reading import INTENTS
 from .training_prompts import Example, add_noise, read_attachments, read_examples
 
@@ -191,5 +193,14 @@ def _weigh_classes(classes: NDArray[np.int64]) -> NDArray[np.float64]:
     return np.asarray(1.0 / counts[classes], dtype=np.float64)
 
 
+def build_outcomes(path: Path = SHIPPED_OUTCOMES) -> None:
+    """Write the model of outcomes: a second, so it is built first."""
+    labels, pair = read_labels()
+    write_outcomes(fit_outcomes(labels, pair), path)
+    print(f"{path.name}: from {len(labels)} questions of campaigns, {sum(label.hard for label in labels)} of them hard")
+
+
 if __name__ == "__main__":
-    build_classifier(Path(sys.argv[1]) if len(sys.argv) > 1 else SHIPPED)
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else SHIPPED.parent
+    build_outcomes(folder / SHIPPED_OUTCOMES.name)
+    build_classifier(folder / SHIPPED.name)

@@ -6,7 +6,7 @@ Every call records its decision.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,6 +15,7 @@ from ..calls.replies import measure_depth
 from ..calls.task import Sensitivity, Task
 from ..classifier import INTENTS
 from ..classifier.blocks import find_request
+from ..classifier.outcomes import AskedQuestion, OutcomeModel
 from ..config import ModelSettings, RouterConfig, Tier
 from ..errors import NoModel
 from .eligibility import Route, bar_reason, list_permitted_models
@@ -22,6 +23,7 @@ from .intents import collect_examples, infer_intent
 
 if TYPE_CHECKING:
     from ..classifier.model import Classifier
+    from ..classifier.prompt_reading import PromptReading
 
 PROMPT_BYTES_PER_TOKEN = 4.0
 """Bytes per token of English prose. Used for estimates before a call, never for charges."""
@@ -49,10 +51,8 @@ class RoutingQuestion:
         Nesting depth of the reply's JSON schema; 0 for text.
     sensitivity, jurisdiction : str
         Limits on where the text may go.
-    latency_s : float or None
-        Seconds within which the reply is wanted.
-    failures : mapping of str to float
-        By tier, the share of its recent replies to this intent that were of no use.
+    refused : int
+        Earlier refusals of the same piece of work.
     attested : frozenset of str
         The attested models whose proof holds now.
     """
@@ -65,8 +65,7 @@ class RoutingQuestion:
     schema_depth: int = 0
     sensitivity: Sensitivity = "public"
     jurisdiction: str = ""
-    latency_s: float | None = None
-    failures: Mapping[str, float] = field(default_factory=dict)
+    refused: int = 0
     attested: frozenset[str] = frozenset()
 
 
@@ -76,6 +75,15 @@ class _CallSize:
 
     sent: int
     reply: int
+
+
+@dataclass(frozen=True)
+class _Judgement:
+    """How likely a small model fails, as it is recorded; by which signs, and the name of what read them."""
+
+    hard: float
+    by: str
+    classifier: str
 
 
 class Decider:
@@ -121,46 +129,48 @@ class Decider:
         Where no model may see the text, the decision has no model; the sender refuses (`list_permitted_models`).
         """
         reading = self.classifier.read(question.prompt)
-        intent, shares = infer_intent(question.role, question.intent, reading, self.config.routing.roles)
-        hard = round(reading.hard, 4)  # decide on the recorded number
         size = self._measure_call(question)
-        tier, reason = self._choose_tier(question, intent, hard, size)
+        judged = self._judge(question, reading, size)
+        intent, shares = infer_intent(question.role, question.intent, reading, self.config.routing.roles)
+        tier, reason = self._choose_tier(question, intent, judged, size)
         order, closed = self._order_models(question, tier, size)
         model = order[0] if order else None
         if model is not None and self.config.models[model].tier != tier:
             reason = f"{reason}; no {tier} model may be asked, and {model} answers"
-        likeliest = sorted(shares.items(), key=lambda item: (-item[1], item[0]))[:MAX_INTENTS_SHOWN]
-        signals: dict[str, Any] = {
-            "role": question.role,
-            "declared_intent": question.intent,
-            "intents": {name: round(share, 4) for name, share in likeliest},
-            "hard": hard,
-            "tokens": size.sent,
-            "reply_tokens": size.reply,
-            "schema_depth": question.schema_depth,
-            "sensitivity": question.sensitivity,
-            "jurisdiction": question.jurisdiction,
-            "attested": sorted(question.attested),
-            "latency_s": question.latency_s,
-            "failures": dict(question.failures),
-            "classifier": self.classifier.name,
-        }
+        signals = self._describe_signals(question, judged, shares, size)
         if user_intents := {name: round(share, 4) for name, share in reading.intents.items() if name not in INTENTS}:
             signals["own_intents"] = user_intents
         others = [self._build_alternative(name, size, NEXT_MODEL_REASON) for name in order[1:]]
         others += [self._build_alternative(name, size, why) for name, why in closed.items()]
-        difficulty: Difficulty = "high" if hard > 0.5 else "low"
+        difficulty: Difficulty = "high" if judged.hard > 0.5 else "low"
         cost = None if model is None else self._estimate_cost(model, size)
-        return RoutingDecision(intent, difficulty, tier, model, signals, cost, tuple(others), reason)
+        return RoutingDecision(intent, difficulty, tier, model, signals, cost, tuple(others), reason, tier)
 
-    def route(
-        self, task: Task, failures: Mapping[str, float] | None = None, attested: frozenset[str] = frozenset()
-    ) -> tuple[RoutingDecision, Route]:
+    def _describe_signals(
+        self, question: RoutingQuestion, judged: _Judgement, shares: Mapping[str, float], size: _CallSize
+    ) -> dict[str, Any]:
+        likeliest = sorted(shares.items(), key=lambda item: (-item[1], item[0]))[:MAX_INTENTS_SHOWN]
+        return {
+            "role": question.role,
+            "declared_intent": question.intent,
+            "intents": {name: round(share, 4) for name, share in likeliest},
+            "hard": judged.hard,
+            "tokens": size.sent,
+            "reply_tokens": size.reply,
+            "schema_depth": question.schema_depth,
+            "refused": question.refused,
+            "sensitivity": question.sensitivity,
+            "jurisdiction": question.jurisdiction,
+            "attested": sorted(question.attested),
+            "classifier": judged.classifier,
+        }
+
+    def route(self, task: Task, attested: frozenset[str] = frozenset()) -> tuple[RoutingDecision, Route]:
         """Return the decision on a task, and the models in the order in which they are asked.
 
         The models of its tier come first, then those above. A model below is asked only where there is no other, as in
-        a configuration with one model. A task is classified by its last message that is more than data: our agents send
-        data alone in the last one.
+        a configuration with one model. A question of our own agents is judged by what became of such questions
+        (`classifier.outcomes`), any other by its last message that is more than data.
 
         Raises
         ------
@@ -176,7 +186,7 @@ class Decider:
                 prompt=find_request([message.content for message in task.messages]), role=task.role, intent=task.intent,
                 context_tokens=int(sent / PROMPT_BYTES_PER_TOKEN) + 1, reply_tokens=task.max_tokens,
                 schema_depth=measure_depth(task.schema.model_json_schema()), sensitivity=task.sensitivity,
-                jurisdiction=task.jurisdiction, latency_s=task.latency_s, failures=failures or {}, attested=attested,
+                jurisdiction=task.jurisdiction, refused=task.refused, attested=attested,
             )
         )  # fmt: skip  # a table
         if decision.model is None:
@@ -242,16 +252,31 @@ class Decider:
         )
         why = f"by what became of earlier calls the way {way} gives the cheapest valid reply"
         moved = replace(
-            decision, tier="local", model=small[0].model, cost_usd=small[0].cost_usd, alternatives=others, reason=why
-        )
+            decision, tier="local", model=small[0].model, cost_usd=small[0].cost_usd, alternatives=others, reason=why,
+            first_tier="local",
+        )  # fmt: skip  # a table
         return moved, Route(
             moved.model or "",
             tuple(alternative.model for alternative in others if alternative.reason == NEXT_MODEL_REASON),
         )
 
-    def _choose_tier(self, question: RoutingQuestion, intent: str, hard: float, size: _CallSize) -> tuple[Tier, str]:
+    @cached_property
+    def _outcomes(self) -> OutcomeModel:
+        return OutcomeModel.shipped()
+
+    def _judge(self, question: RoutingQuestion, reading: PromptReading, size: _CallSize) -> _Judgement:
+        """Judge a question of our own agents by the outcomes of such questions, and any other by its text."""
+        asked = AskedQuestion(question.role or "", question.intent or "", size.sent, question.refused)
+        hard = self._outcomes.read(asked)
+        if hard is None:
+            return _Judgement(round(reading.hard, 4), "its text", self.classifier.name)
+        return _Judgement(round(hard, 4), "what became of such questions", self._outcomes.name)
+
+    def _choose_tier(
+        self, question: RoutingQuestion, intent: str, judged: _Judgement, size: _CallSize
+    ) -> tuple[Tier, str]:
         """Return the tier and the rule that chose it: the configuration first, then the signs of a hard prompt."""
-        routing, roles = self.config.routing, self.config.roles
+        routing, roles, hard, by = self.config.routing, self.config.roles, judged.hard, judged.by
         fixed: tuple[tuple[str, str], ...] = (
             (f"intent {intent}", routing.intents.get(intent, "auto")),
             (f"role {question.role}", roles.get(question.role or "", "auto")),
@@ -260,11 +285,10 @@ class Decider:
             if tier != "auto":
                 chosen: Tier = "local" if tier == "local" else "frontier"
                 return chosen, f"the configuration gives the {what} the tier {tier}"
-        failed = question.failures.get("local", 0.0)
         reasons = (
             (
                 hard >= routing.most_hard,
-                f"a small model may fail: {hard:.0%} by its text, {routing.most_hard:.0%} is the limit",
+                f"a small model may fail: {hard:.0%} by {by}, {routing.most_hard:.0%} is the limit",
             ),
             (
                 size.sent > routing.local_tokens,
@@ -274,12 +298,11 @@ class Decider:
                 question.schema_depth > routing.local_depth,
                 f"the reply nests {question.schema_depth} deep, routing.local_depth is {routing.local_depth}",
             ),
-            (failed > routing.most_failures, f"{failed:.0%} of the local tier's replies to {intent} were of no use"),
         )
         for holds, reason in reasons:
             if holds:
                 return "frontier", reason
-        return "local", f"a small model will do: {hard:.0%} hard by its text, below {routing.most_hard:.0%}"
+        return "local", f"a small model will do: {hard:.0%} hard by {by}, below {routing.most_hard:.0%}"
 
     def _order_models(self, question: RoutingQuestion, tier: Tier, size: _CallSize) -> tuple[list[str], dict[str, str]]:
         """Return the models that may be asked, in order, and the reasons against the others."""
@@ -290,16 +313,10 @@ class Decider:
                 closed[name] = why
         opened = {name: settings for name, settings in self.config.models.items() if name not in closed}
         same = [name for name, settings in opened.items() if settings.tier == tier]
-        if question.latency_s is not None:  # fast enough models first, in their order
-            same.sort(key=lambda name: self._is_too_slow(name, question, size))
         above = [name for name, settings in opened.items() if settings.tier == "frontier" != tier]
         below = [] if same + above else list(opened)
         closed |= {name: LOWER_TIER_REASON for name in opened if name not in {*same, *above, *below}}
         return same + above + below, closed
-
-    def _is_too_slow(self, name: str, question: RoutingQuestion, size: _CallSize) -> bool:
-        speed = self.config.models[name].tokens_per_second
-        return speed is not None and question.latency_s is not None and size.reply / speed > question.latency_s
 
     def _measure_call(self, question: RoutingQuestion) -> _CallSize:
         prompt_tokens = int(len(question.prompt.encode(errors="replace")) / PROMPT_BYTES_PER_TOKEN) + 1
@@ -358,6 +375,8 @@ class RoutingDecision:
         Every other model in the order of the route; those that may not be asked come last.
     reason : str
         The rule that decided, in a sentence.
+    first_tier : "local" or "frontier"
+        The tier at which the task began: local where it came up since replies there were of no use.
     """
 
     intent: str
@@ -368,6 +387,7 @@ class RoutingDecision:
     cost_usd: float | None
     alternatives: tuple[Alternative, ...]
     reason: str
+    first_tier: Tier
 
     def record(self) -> dict[str, Any]:
         """Return the JSON form."""

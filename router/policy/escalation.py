@@ -42,7 +42,7 @@ class EscalationPolicy:
             why = f"what came of it was refused {task.refused} times"
             return self._decider.move_up(decision, route, why) or decided, False
         if routing.policy != "learned" or self._config.roles.get(task.role, "auto") != "auto":
-            return decided, routing.policy == "cascade"
+            return decided, routing.policy != "direct"
         way = self._load_experience(task).choose_way(_compute_key(task), decision)
         if way == "frontier":
             why = "by what became of earlier calls a frontier model gives the cheapest valid reply"

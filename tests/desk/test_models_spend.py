@@ -57,6 +57,24 @@ def test_a_run_is_billed_by_every_part(ledger: Ledger) -> None:
     assert said["always"]["frontier"]["usd"] == pytest.approx(5 * (1000 * 3 + 100 * 15) / 1e6)
 
 
+def test_each_question_is_told_with_its_tiers_and_the_cost_of_one_tier_alone(ledger: Ledger) -> None:
+    up = decided("frontier", "factor") | {"first_tier": "local"}
+    ledger.events.record("one", "route", "came up", up)
+    ledger.calls.add(replace(CALL, key="came up", tier="frontier", model="large", cost_usd=0.0045))
+    rows = statement(ledger, "one", "", None)["by_question"]
+    assert [*rows] == ["factor/new", "idea/new"]
+    row = rows["factor/new"]
+    assert (row["local"], row["frontier"], row["went_up"], row["usd"]) == (2, 3, 2, pytest.approx(0.0175))
+    assert row["always"] == {"local": pytest.approx(5 * 0.002), "frontier": pytest.approx(5 * 0.0045)}
+
+
+def test_a_run_with_settings_that_are_gone_is_billed_all_the_same(ledger: Ledger) -> None:
+    old = MODELS | {"models": {"small": SMALL | {"tokens_per_second": 20}}, "routing": {"most_failures": 0.3}}
+    ledger.runs.start(Run("old", {"settings": {"models": old}}, 1, "data", "2026"))
+    ledger.calls.add(replace(CALL, run="old"))
+    assert statement(ledger, "old", "", None)["always"]["local"]["usd"] == pytest.approx(0.002)
+
+
 def test_a_reply_that_was_paid_for_elsewhere_is_priced_and_not_paid(ledger: Ledger) -> None:
     said = statement(ledger, "two", "", None)
     assert (said["usd"], said["paid_usd"], said["reused"], said["accepted"]) == (0.0045, 0.0, 1, 0)

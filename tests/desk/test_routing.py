@@ -17,7 +17,7 @@ from alphaloom.router.classifier import own_intents
 from alphaloom.router.endpoints.discovery import PROVIDER_KEYS
 
 Capture = pytest.CaptureFixture[str]
-PARTS = {"intent", "difficulty", "tier", "model", "signals", "cost_usd", "alternatives", "reason"}
+PARTS = {"intent", "difficulty", "tier", "model", "signals", "cost_usd", "alternatives", "reason", "first_tier"}
 ROUTER = """
 models:
   large: {model: a/large, tier: frontier, input_cost_per_mtok: 5.0, output_cost_per_mtok: 25.0}

@@ -66,6 +66,18 @@ def test_what_was_refused_again_and_again_is_repaired_above(build: Build, double
     assert asyncio.run(routing.ask(task(refused=2, seed=9))).tier == "frontier"
 
 
+def test_a_fixed_role_keeps_its_escalation_where_others_learn(build: Build, double: ScriptedModel, task: Make) -> None:
+    reply = asyncio.run(routed(build, double, BAD, BAD, GOOD, policy="learned").ask(task()))
+    assert (asked_of(double), reply.tier) == (["small", "small", "large"], "frontier")
+
+
+def test_replies_are_not_compared_where_no_tier_is_above(build: Build, double: ScriptedModel, task: Make) -> None:
+    double.script = [GOOD]
+    router = build(models={"small": MODELS["small"]}, roles={"factor": "local"})
+    asyncio.run(router.ask(task(compared=("direction",))))
+    assert len(double.seen) == 1
+
+
 def test_what_was_learned_steers_and_a_resumed_run_asks_for_nothing_again(
     build: Build, double: ScriptedModel, ledger: Ledger, task: Make
 ) -> None:

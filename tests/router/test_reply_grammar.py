@@ -25,7 +25,7 @@ from alphaloom.router.calls.reply_grammar import (
 FIELDS, GROUPS = ("close", "volume", "returns"), ("sector",)
 FORMULAS = decoding_grammar(FIELDS, GROUPS, depth=4)
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]|\{\d+,\d+\}|[()|?]|\w+')
-LETTERS = {"narrow": "a {}[]:,", "wide": ("é", "漢", "😀", '\\"', "\\n")}
+LETTERS = {"narrow": "a {}[]:,", "character": ("a", "é", "漢", "😀"), "escape": ('\\"', "\\n")}
 
 
 class Kinds(BaseModel):
@@ -152,7 +152,7 @@ class Told(BaseModel):
 
 WORDS = {
     "in Latin letters": "Momentum, measured over a year, fades. ",
-    "with what they lack": "It 'fades' — as “Müller” says — by Σ ≥ 2, or \\\"more\\\".\\n",
+    "with what they lack": "It 'fades' — as “Müller” says — by Σ ≥ 2, or more. ",
     "in Chinese": "动量效应会逐渐减弱",
     "in pictures": "📈",
 }
@@ -181,6 +181,28 @@ def test_a_reply_ends_in_bytes_whatever_its_letters(words: str, tokens: int) -> 
     lengths = [len(text.encode()) for text in texts if form.fullmatch(text)]
     assert lengths[-1] <= 3 * tokens < len(texts[-1].encode())
     assert lengths[-1] >= min(8_000, 3 * tokens) / 5, "there is room to say something"
+
+
+@pytest.mark.parametrize("tokens", [300, 4_000])
+def test_code_has_lines_and_quotes_and_prose_has_none(tokens: int) -> None:
+    code, prose = 'def f(x):\\n    return x["close"]\\n'.replace('"', '\\"'), "It fades. " * 12
+    shape = ReplyShape(Told, lines=frozenset({"Told.text"}))
+    form = matching(build_reply_grammar(shape, tokens))
+    assert re.fullmatch(form, f'{{"text": "{code * (tokens // 300)}", "short": "x"}}')
+    assert re.fullmatch(form, f'{{"text": "{prose}", "short": "x"}}')
+    assert not re.fullmatch(
+        matching(build_reply_grammar(ReplyShape(Told), tokens)), f'{{"text": "{code}", "short": "x"}}'
+    )
+
+
+def test_only_a_class_is_repeated_often_in_a_text() -> None:
+    """With a large vocabulary xgrammar takes seconds a token for any other, and errs at 129 wide characters or more."""
+    rules = build_reply_grammar(ReplyShape(Ideas), 4_000)
+    assert {name for name, most in re.findall(r"(\w+)\{\d+,(\d+)\}", rules) if int(most) > 20} <= {
+        "narrow",
+        "character",
+    }
+    assert max(int(most) for most in re.findall(r"character\{\d+,(\d+)\}", rules)) <= 128
 
 
 class Mine(BaseModel):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +16,8 @@ from ..options import AsJson, Workspace
 from ..run_lookup import locate_run
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from ....ledger import Ledger, ModelCall, Run
     from ....router import ModelSettings, RouterConfig, Tier
 
@@ -109,6 +111,7 @@ def statement(ledger: Ledger, name: str | None, day: str, tenant: str | None) ->
         "accepted": accepted,
         "per_accepted": {name: value / accepted for name, value in total.items()} if accepted else None,
         "escalations": _count_escalations(records),
+        "by_question": _list_questions(records),
         "always": {tier: _price_at_tier(records, tier) for tier in TIERS},
         "held": _sum_reserved(ledger, run, tenant),
         "killed": _sum_killed(ledger, run, day, tenant),
@@ -153,11 +156,32 @@ def _count_escalations(records: _SpendRecords) -> dict[str, int]:
             counts["unknown"] += 1
         elif not _has_local_tier(records.config(call.run)):
             continue
-        elif decision["tier"] == "frontier":
+        elif _began_at_frontier(decision):
             counts["by_prompt"] += not _is_tier_fixed(records.config(call.run), decision)
         else:
             counts["by_failure"] += call.tier == "frontier"
     return counts
+
+
+def _began_at_frontier(decision: dict[str, Any]) -> bool:
+    """Return whether a task was first asked of the frontier tier; older records have the tier of the call alone."""
+    return bool(decision.get("first_tier", decision["tier"]) == "frontier")
+
+
+def _list_questions(records: _SpendRecords) -> dict[str, dict[str, Any]]:
+    """Return, by role and intent: calls by tier, how many had come up, and costs beside those of one tier alone."""
+    kinds = sorted({f"{call.role}/{call.intent}" for call in records.calls})
+    rows: dict[str, dict[str, Any]] = {}
+    for kind in kinds:
+        calls = [call for call in records.calls if f"{call.role}/{call.intent}" == kind]
+        part = replace(records, calls=calls)
+        rows[kind] = {
+            **{tier: sum(call.tier == tier for call in calls) for tier in TIERS},
+            "went_up": _count_escalations(part)["by_failure"],
+            "usd": math.fsum(call.cost_usd for call in calls),
+            "always": {tier: _price_at_tier(part, tier)["usd"] for tier in TIERS},
+        }
+    return rows
 
 
 def _has_local_tier(config: RouterConfig | None) -> bool:
@@ -225,10 +249,10 @@ def _parse_config(recorded: dict[str, Any]) -> RouterConfig | None:
     """Parse the models that a run recorded; None for settings of a version that is no longer read."""
     from pydantic import ValidationError
 
-    from ....router import RouterConfig
+    from ....router import RouterConfig, drop_removed_settings
 
     try:
-        return RouterConfig.model_validate(recorded)
+        return RouterConfig.model_validate(drop_removed_settings(recorded))
     except ValidationError:
         return None
 
@@ -257,6 +281,22 @@ def _print(report: dict[str, Any]) -> None:
             figures = (count(bill["calls"]), count(bill["tokens_in"]), count(bill["tokens_out"]), money(bill["usd"]))
             table.add_row(part, Text(word or DASH), *figures)
     console.print(table)
+    console.print(_tabulate_questions(report["by_question"]))
+
+
+def _tabulate_questions(rows: dict[str, dict[str, Any]]) -> Table:
+    """Return the table of questions: where each kind went, and what it would have cost at one tier alone."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for heading in ("question", "local", "frontier", "went up", "cost", "always local", "always frontier"):
+        table.add_column(heading, justify="left" if heading == "question" else "right", no_wrap=heading != "question")
+    for kind, row in rows.items():
+        counts = (count(row["local"]), count(row["frontier"]), count(row["went_up"]))
+        alone = (DASH if row["always"][tier] is None else money(row["always"][tier]) for tier in TIERS)
+        table.add_row(Text(kind), *counts, money(row["usd"]), *alone)
+    return table
 
 
 def _lines(report: dict[str, Any]) -> list[tuple[str, str]]:

@@ -33,11 +33,11 @@ class Sized(BaseModel):
 SHAPES = {
     "ideas": ReplyShape(Ideas, 3, {"Hypothesis.fields": build_choice_grammar(FIELDS)}),
     "candidates": ReplyShape(Candidates, 2, {"Candidate.text": decoding_grammar(FIELDS, ("sector",), depth=4)}),
-    "code": ReplyShape(Candidates, 2),
+    "code": ReplyShape(Candidates, 2, lines=frozenset({"Candidate.text"})),
     "critique": ReplyShape(Critique),
     "sized": ReplyShape(Sized),
 }
-WORDS = 'Momentum fades — as “Müller” says: "by Σ ≥ 2".\n'
+WORDS = "Momentum fades — as “Müller” says: by Σ ≥ 2."
 IDEA = {
     "mechanism": "momentum", "statement": WORDS, "who_is_on_the_other_side": "动量", "why_it_persists": "",
     "direction": -1, "horizon_days": 250, "fields": ["close", "volume"], "regime": "", "refuted_by": "x",
