@@ -118,6 +118,7 @@ def test_run_prints_the_verdicts_and_the_report_on_a_line_of_its_own(
     assert run_command(["run"]) == 0
     output = capsys.readouterr()
     assert output.out.splitlines()[-1] == str(tmp_path / "report.html")
+    assert f"Each step: alphaloom log r1 --workspace {tmp_path.parents[1]}" in output.out
     assert "rank(ts_std(returns, 30)) * -1" in output.out
     assert "and 35 more rejected (redundancy 35)" in output.out
     said = "search, round 2/6: 96/400 scored; 0 accepted, 1 watched; 41 s, 1 min 15 s left; best |t| 3.2; $0.50\n"

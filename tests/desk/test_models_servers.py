@@ -22,7 +22,7 @@ Capture = pytest.CaptureFixture[str]
 PLAN = ("plan", "--gpu", "h200", "--model", "Llama-3.1-8B")
 SHORT = ("--prompt-tokens", "20", "--reply-tokens", "3")
 CALL = ModelCall("k", "one", "factor", "new", "local", "small", "p", "q", "r", 1000, 100, 0.0)
-FAKE_UV = Path(__file__).resolve().parents[1] / "serving" / "environment" / "fake_uv.py"
+FAKE_UV = Path(__file__).resolve().parents[1] / "serving" / "fake_uv.py"
 
 
 @pytest.fixture(autouse=True)

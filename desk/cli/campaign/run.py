@@ -142,11 +142,11 @@ def _print_result(result: CampaignResult, *, as_json: bool) -> None:
     from .verdicts import print_verdicts
 
     print_verdicts(result.results)
-    print_plain("The report:")
-    print_plain(report)
     if result.report:
         workspace = result.report.resolve().parents[2]
-        print_plain(f"Next: open it in a browser; alphaloom log {result.run} --workspace {workspace} tells each step.")
+        print_plain(f"Each step: alphaloom log {result.run} --workspace {workspace}")
+    print_plain("The report:")
+    print_plain(report)
 
 
 def _build_json(result: CampaignResult, report: str) -> dict[str, Any]:
