@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from ...factors.python import is_python
 from ..memory.archive import rank_all, recall_marks
@@ -134,9 +134,10 @@ async def _plan_tests(
 
     def choose(among: Sequence[Mark]) -> tuple[list[Mark], list[Mark]]:
         leading = sorted((mark for mark in among if mark.id in places), key=lambda mark: places[mark.id])
-        members = _choose_formulas(search, leading, among, sent) if first else []
+        alike = build_alike_test(search, places)
+        members = _choose_formulas(search, leading, among, sent, alike) if first else []
         ordered = [*leading, *(mark for mark in among if mark.id not in places)]
-        return members, choose_unlike(ordered, sent, most, build_alike_test(search))
+        return members, choose_unlike(ordered, sent, most, alike)
 
     members, factors = choose(worthy)
     if not search.config.survey_share:
@@ -148,11 +149,11 @@ async def _plan_tests(
 
 
 def _choose_formulas(
-    search: SearchContext, leading: Sequence[Mark], marks: Sequence[Mark], sent: Sequence[Mark]
+    search: SearchContext, leading: Sequence[Mark], marks: Sequence[Mark], sent: Sequence[Mark], alike: Alike
 ) -> list[Mark]:
     """Return the members of the combination among those that are formulas."""
     leaders, others = ([mark for mark in part if not _is_code(search, mark)] for part in (leading, marks))
-    return choose_members(leaders, others, sent, search.config.set_size, build_alike_test(search))
+    return choose_members(leaders, others, sent, search.config.set_size, alike)
 
 
 async def _rank_leaders(search: SearchContext, key: str) -> dict[str, int]:
@@ -179,10 +180,11 @@ def _is_code(search: SearchContext, mark: Mark) -> bool:
     return is_python(read_attempt(search.journal, mark.key).text)
 
 
-def build_alike_test(search: SearchContext) -> Alike:
+def build_alike_test(search: SearchContext, leaders: Collection[str]) -> Alike:
     """Return a test of whether two scored formulas are nearly the same, by structure or by figures year by year.
 
-    A factor that a person wants changed excludes no other.
+    A factor that a person wants changed excludes no other. Leaders, by id, were chosen by their values, each for what
+    it adds to the others, so equal figures make no copies of them: two strong factors may have them by chance.
     """
     memory = read_memory(search.journal, "r01")
 
@@ -190,7 +192,8 @@ def build_alike_test(search: SearchContext) -> Alike:
         if is_asked(search, other.id):
             return False
         mine, theirs = read_attempt(search.journal, one.key), read_attempt(search.journal, other.key)
-        if profiles_match(mine.sheet, theirs.sheet):
+        both_lead = one.id in leaders and other.id in leaders
+        if not both_lead and profiles_match(mine.sheet, theirs.sheet):
             return True
         return measure_overlap(mine.text, theirs.text, memory.fields, memory.groups) >= ALIKE_OVERLAP
 

@@ -23,7 +23,11 @@ NOT_OPENED_SENTENCE = (
     "The sealed (hold-out) days were not opened, so every figure below is of days that helped to choose: expect less."
 )
 SEEN_SENTENCE = "These days had been opened before: this is no longer an exam on unseen data."
-REFUSED_AS = {"redundancy": "a near-copy of the library", "originality": "a near-copy of a known formula"}
+REFUSED_AS = {
+    "redundancy": "a near-copy of the library",
+    "originality": "a near-copy of a known formula",
+    "incremental": "adds too little to what was accepted",
+}
 """What a factor is called that a step before statistics refused; other steps are named."""
 
 

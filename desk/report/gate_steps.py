@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 EMPTY_LIBRARY = "the library is empty"
 NEAREST, OF_THE_LIBRARY = "most like ", " of the library"
-NEAREST, OF_THE_LIBRARY = "most like ", " of the library"
 NOT_JUDGED = "not judged: no hypothesis"
 SELF_EXPLAINED = ("alignment", "costs")
 """Steps whose recorded message holds their figures."""

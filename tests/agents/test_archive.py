@@ -183,6 +183,29 @@ def test_what_leads_is_sent_although_the_archive_let_it_go(lab: Maker) -> None:
     assert asyncio.run(gate.spend_trials(desk, [], [], "r01/gate", first=False)) == [mark]
 
 
+@pytest.mark.parametrize("second_leads", [True, False])
+def test_equal_figures_make_copies_of_all_but_leaders(lab: Maker, second_leads: bool) -> None:
+    campaign = lab()
+    desk = campaign.desk()
+    desk.journal.record("recall", "r01", campaign.servers.recall_attempts(1))
+    marks = []
+    for at, text in enumerate(("rank(close)", "ts_kurt(volume, 30)")):
+        branch = f"r01/h{at:02d}"
+        desk.journal.record("hypothesis", branch, CLAIM | {"statement": "Losers rise.", "fields": ["close"]})
+        scored = campaign.servers.score_factor(text, {"id": branch, **CLAIM}, "key") | {"key": f"{branch}/s0/c0/a0"}
+        scored["sheet"] |= {
+            "t": 4.0,
+            "by_year": {"2010": 0.03, "2011": 0.01, "2012": 0.05},
+            "decay": {"1": 0.02, "5": 0.03},
+        }
+        desk.journal.record("score", scored["key"], scored)
+        marks += place_in_niches(desk, branch, [FormulaAttempt.parse(scored["key"], scored)])
+    leaders = [{"id": mark.id} for mark in marks[: 1 + second_leads]]
+    campaign.servers.list_formulas = lambda which, limit=10: {"leaders": leaders}  # type: ignore[method-assign]
+    sent = asyncio.run(gate.spend_trials(desk, marks, [], "r01/gate", first=False))
+    assert sent == marks[: 1 + second_leads]
+
+
 def test_an_archive_is_bounded() -> None:
     marks = [Mark(9.0 - at / 1e3, f"f{at}", "r01/h00/s0/c0/a0", f"cell {at % 700}") for at in range(2_000)]
     assert len(SearchArchive().keep(marks)) == MAX_STRONGEST_KEPT + MAX_NICHES_KEPT
