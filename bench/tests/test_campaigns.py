@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
-from bench.router.campaigns.exam import EXAM, MOST_ECE, Exam, interval
+from bench.router.campaigns.exam import EXAM, MOST_ECE, Exam
 from bench.router.campaigns.settings import CAMPAIGNS, build_settings, write_documents
 
 
@@ -17,12 +15,6 @@ def test_no_hard_question_of_the_exam_goes_down_and_the_probability_is_calibrate
     assert not exam.down[exam.hard].any()
     assert exam.calibration_error() <= MOST_ECE
     assert sum(count for _, count, _, _ in exam.reliability()) == len(exam.rows)
-
-
-def test_an_interval_is_that_of_clopper_and_pearson() -> None:
-    assert interval(0, 49)[0] == 0.0
-    assert interval(0, 49)[1] == pytest.approx(1 - 0.025 ** (1 / 49))
-    assert interval(5, 5)[1] == 1.0
 
 
 def test_the_sets_share_no_campaign_and_no_document(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from alphaloom.evaluation.checks import share_interval
 from alphaloom.router import RouterConfig
 from alphaloom.router.policy.decision import Decider, RoutingQuestion
 
@@ -115,19 +116,10 @@ def _print_shares(exam: Exam) -> tuple[float, float]:
     shares = []
     for name, of in (("hard sent down", exam.hard), ("easy kept", ~exam.hard)):
         hits, count = int(exam.down[of].sum()), int(of.sum())
-        low, high = interval(hits, count)
+        low, high = share_interval(hits, count)
         shares.append(hits / count if count else float("nan"))
         print(f"{name:15s} {hits} of {count}: {shares[-1]:.1%} [{low:.1%}, {high:.1%}]")
     return shares[0], shares[1]
-
-
-def interval(hits: int, count: int) -> tuple[float, float]:
-    """Return the 95 % interval of a share (Clopper and Pearson)."""
-    from scipy.stats import beta
-
-    low = float(beta.ppf(0.025, hits, count - hits + 1)) if hits else 0.0
-    high = float(beta.ppf(0.975, hits + 1, count - hits)) if hits < count else 1.0
-    return low, high
 
 
 def _print_costs(exam: Exam, small: Sequence[float], frontier: Sequence[float]) -> None:

@@ -36,8 +36,9 @@ from alphaloom.router import Task
 __all__ = ["Judge"]
 
 Json = dict[str, Any]
-MIN_SUMMARY_OVERLAP, FIGURE = 2 / 3, re.compile(r"\d+(?:[.,]\d+)*")
+MIN_SUMMARY_OVERLAP = 2 / 3
 """Share of a summary's stems that its text has. A campaign itself asks only that a summary may be shown."""
+FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 @dataclass(frozen=True)
