@@ -204,7 +204,7 @@ def _check_models(file: Path | None) -> list[Diagnosis]:
             return [*findings, *(_check_router_file() if ROUTER_FILE.is_file() else _check_discovered())]
         models = read_models(file)
         if models.of_campaign:
-            return [_diagnose_model(health) for health in _probe(models.config)]
+            return _diagnose_campaign_models(_probe(models.config))
         doubts = [
             Diagnosis(_name_group(file), "words", "limited", doubt) for doubt in find_unknown_words(models.config)
         ]
@@ -288,6 +288,13 @@ def _diagnose_model(health: Health) -> Diagnosis:
     word = {True: "answers", False: "does not answer", None: "not known"}[health.answers]
     hint = "" if health.answers else "check models in the campaign file, its api_base and api_key_env"
     return Diagnosis("models", f"{health.name} ({health.model})", status, f"{word}: {health.detail}", hint)
+
+
+def _diagnose_campaign_models(health: Sequence[Health]) -> list[Diagnosis]:
+    """Diagnose the models of a campaign file; where all are known not to answer, the campaign cannot run."""
+    findings = [_diagnose_model(one) for one in health]
+    dead = bool(findings) and all(one.answers is False for one in health)
+    return [replace(finding, status="missing") for finding in findings] if dead else findings
 
 
 def _build_json(findings: Sequence[Diagnosis]) -> dict[str, Any]:

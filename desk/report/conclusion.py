@@ -12,11 +12,13 @@ from .cards import is_borne_out
 from .gate_steps import find_deciding_step
 
 if TYPE_CHECKING:
-    from ...evaluation.closing import BookResult, FactorEntry, Results, SealedExam, SealedFactor
+    from ...evaluation.closing import BookResult, FactorEntry, PlantedTruth, Results, SealedExam, SealedFactor
 
 TRADING_DAYS_PER_YEAR = 252
 NORMAL_QUANTILE_95 = 1.96
 """Standard errors on each side of a mean that hold 95 % of a normal law."""
+RESEMBLES = 0.5
+"""An accepted factor caught a planted formula if their mean absolute rank correlation is at least this."""
 MAX_NAMED = 4
 """Members that are named with their figures."""
 NOT_OPENED_SENTENCE = (
@@ -79,7 +81,7 @@ def conclude(results: Results) -> list[str]:
         again = [] if exam.number == 1 else [SEEN_SENTENCE]
         sentences = [_judge_forecast(results, exam) + _judge_members(results, exam), *again]
         sentences += _judge_profit(results.book)
-    return [*sentences, *_judge_stress(results)]
+    return [*sentences, *_judge_stress(results), *_compare_with_truth(results)]
 
 
 def find_tested_combination(results: Results) -> FactorEntry | None:
@@ -194,3 +196,25 @@ def _judge_stress(results: Results) -> list[str]:
         return [f"No stress test on search days breaks {who}."]
     who = "At least one accepted factor" if len(names) > 1 else who[0].upper() + who[1:] if entry else who
     return [f"{who} breaks under these stresses, tried on search days: {'; '.join(dict.fromkeys(broken))}."]
+
+
+def _compare_with_truth(results: Results) -> list[str]:
+    """Return which planted formula each acceptance caught; empty on prices of a file, where nobody knows the truth."""
+    names = {entry.id for entry in results.accepted}
+    truths = [truth for truth in results.truth or () if truth.id in names]
+    if not truths:
+        return []
+    said = [_name_caught(truth) for truth in truths[:MAX_NAMED]]
+    more = len(truths) - len(said)
+    return [f"The truth of this synthetic market: {'; '.join([*said, f'{more} more'] if more else said)}."]
+
+
+def _name_caught(truth: PlantedTruth) -> str:
+    known = number(truth.true_on_sealed if truth.true_on_sealed is not None else truth.true_on_selection, 2, sign=True)
+    caught = abs(truth.nearest_correlation or 0.0) >= RESEMBLES
+    likeness = number(truth.nearest_correlation, 2, sign=True)
+    what = (
+        f"caught the planted {truth.nearest} (rank correlation {likeness})" if caught else "resembles nothing planted"
+    )
+    days = "sealed" if truth.true_on_sealed is not None else "selection"
+    return f"{short_id(truth.id)} {what} and ranks symbols as the true expected return does by {known} on {days} days"

@@ -139,3 +139,15 @@ def test_the_verdicts_of_trials_add_up_and_the_others_stand_apart() -> None:
     )
     untried = Results.read({"untested": [example.entry("f1", "rank(close)", 0.02)]})
     assert verdict_sentence(untried) == "Nothing was accepted: no trial was made; 1 not tested."
+
+
+@pytest.mark.parametrize(
+    ("likeness", "what"),
+    [(-0.56, "caught the planted rank(x) (rank correlation {m}0.56)"), (0.3, "resembles nothing planted")],
+)
+def test_the_truth_of_a_synthetic_market_is_told(likeness: float, what: str) -> None:
+    entry = finished().accepted[0].id
+    truth = {"id": entry, "nearest": "rank(x)", "nearest_correlation": likeness, "true_on_selection": 0.36}
+    (*_, said) = conclude(finished(truth=[truth, truth | {"id": "f0"}]))
+    known = "ranks symbols as the true expected return does by +0.36 on selection days"
+    assert said == f"The truth of this synthetic market: {entry[:9]} {what.format(m=MINUS)} and {known}."

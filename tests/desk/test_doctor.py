@@ -35,6 +35,18 @@ def test_a_model_that_does_not_answer_limits_but_does_not_fail(capsys: Capture, 
     assert printed["can"]["research with a language model"] is False
 
 
+def test_a_campaign_file_none_of_whose_models_answers_cannot_run(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "campaign.yaml"
+    file.write_text("name: mine\n")
+    dead = Health("big", "hosted_vllm/big", "frontier", False, "does not answer")
+    monkeypatch.setattr(doctoring, "_probe", lambda config: [dead])
+    assert run_command(["doctor", str(file), "--json", "--workspace", str(tmp_path)]) == 3
+    monkeypatch.setattr(doctoring, "_probe", lambda config: [dead, Health("unknown", "x/y", "frontier", None, "a key")])
+    assert run_command(["doctor", str(file), "--json", "--workspace", str(tmp_path)]) == 0
+
+
 def test_a_model_that_is_named_and_does_not_answer_is_to_be_mended_not_named(capsys: Capture, tmp_path: Path) -> None:
     assert run_command(["doctor", "--workspace", str(tmp_path)]) == 0
     text = " ".join(capsys.readouterr().out.split())

@@ -11,7 +11,7 @@ from ...figures import count, number, p_value_text, plural
 from ..console import print_object, stdout_console
 from ..options import AsJson, AsOf, CampaignFile, DataOptions, PanelFile, SectorsFile, Workspace, data_line
 
-TABLE_TRIALS = (1, 5, 10, 20, 50)
+TABLE_TRIALS = (0, 5, 10, 20, 50)
 
 
 def power(
