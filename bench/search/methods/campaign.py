@@ -84,6 +84,9 @@ def handed(panel: Panel) -> MarketSettings:
             """Return the panel."""
             return panel, "handed"
 
+        def reveal(self, seed: int) -> None:
+            """Tell nothing: what is true of this market is for the benchmark alone."""
+
     return Handed()
 
 
