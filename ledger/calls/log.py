@@ -33,7 +33,9 @@ from .segment import KIND_CALL, KIND_ENDED, ChainLink, build_line
 GATHER_SECONDS = 0.01
 """How long the first waiting line waits for others."""
 STALL_SECONDS = 1.0
-"""How long a line may wait before further calls are refused."""
+"""How long a line may wait, or a write take, before further calls are refused."""
+STARVED_SECONDS = 30.0
+"""How long a call waits for a writer that is not writing: on a busy machine its thread may not have had a turn."""
 RETRY_SECONDS = 0.5
 HEAD_SECONDS = 1.0
 """How old the head file may be while lines are written."""
@@ -69,6 +71,7 @@ class CallLog:
         self._waiting: list[WaitingLine] = []
         self._since = 0.0  # monotonic time of the oldest line that is not on the disk
         self._appended = self._durable = 0
+        self._writing_since: float | None = None  # monotonic time at which the write under way began
         self._failure: Exception | None = None
         self._wake, self._closing, self._closed = threading.Event(), threading.Event(), False
         self._writer = threading.Thread(target=self._write_until_closed, name="tool calls", daemon=True)
@@ -181,7 +184,19 @@ class CallLog:
         if self._failure is not None:
             raise self._build_refusal(self._failure)
         if self._appended > self._durable and clocks.monotonic() - self._since > STALL_SECONDS:
-            raise self._build_refusal(TimeoutError(f"the disk has not answered for {STALL_SECONDS:g} second"))
+            target = self._appended
+            patient_until = clocks.monotonic() + STARVED_SECONDS
+            while self._durable < target and not self._is_stuck() and clocks.monotonic() < patient_until:
+                self._settled.wait(STALL_SECONDS / 4)
+            if self._failure is not None:
+                raise self._build_refusal(self._failure)
+            if self._durable < target:
+                raise self._build_refusal(TimeoutError(f"the disk has not answered for {STALL_SECONDS:g} second"))
+
+    def _is_stuck(self) -> bool:
+        """Return whether a write failed, or one under way takes too long."""
+        begun = self._writing_since
+        return self._failure is not None or (begun is not None and clocks.monotonic() - begun > STALL_SECONDS)
 
     def _build_refusal(self, error: Exception) -> CallsUnwritable:
         refusal = workspace_error(self._folder, error)
@@ -216,6 +231,7 @@ class CallLog:
             if ending:
                 last, link = build_line(KIND_ENDED, link, format_time(self._clock()), f'"calls":{link.sequence}')
                 lines += last
+            self._writing_since = clocks.monotonic()
             self._segment.add(lines)
         except Exception as error:  # noqa: BLE001 - whatever it is, no call may be answered unrecorded
             self._record_outcome(error)
@@ -233,7 +249,7 @@ class CallLog:
     def _record_outcome(self, failure: Exception | None, count: int = 0) -> None:
         """Record a failed write, or `count` more lines on the disk."""
         with self._lock:
-            self._failure = failure
+            self._failure, self._writing_since = failure, None
             if failure is None:
                 del self._waiting[:count]
                 self._durable += count

@@ -17,8 +17,8 @@ from hypothesis import given, strategies as st
 from alphaloom.ledger import WorkspaceError, compute_digest
 from alphaloom.ledger.calls import CallLog, CallOutcome, ToolCall, digest_of_arguments, read_latest, verify_calls
 from alphaloom.ledger.calls.heads import read_heads
-from alphaloom.ledger.calls.log import STALL_SECONDS
-from alphaloom.ledger.calls.segment import CallSegment
+from alphaloom.ledger.calls.log import STALL_SECONDS, WaitingLine
+from alphaloom.ledger.calls.segment import CallSegment, ChainLink
 from alphaloom.ledger.errors import CallsDamaged, CallsUnwritable
 
 ROOT = Path(__file__).resolve().parents[2] / ".root"
@@ -175,6 +175,23 @@ def test_a_full_disk_refuses_calls_until_there_is_room_again(tmp_path: Path) -> 
     assert refusal.startswith("calls_unwritable calls cannot be recorded, so none is answered: no space is left")
     reading = verify_calls(tmp_path)
     assert (reading.calls, reading.findings) == (int(taken), ())
+
+
+def test_on_a_busy_machine_a_call_waits_for_a_writer_that_had_no_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chain = CallLog._chain
+
+    def without_a_turn(log: CallLog, batch: list[WaitingLine]) -> tuple[bytes, ChainLink]:
+        time.sleep(STALL_SECONDS + 0.5)  # before any write: no disk is slow
+        return chain(log, batch)
+
+    with CallLog.open(tmp_path, clock=now) as log, monkeypatch.context() as patched:
+        patched.setattr(CallLog, "_chain", without_a_turn)
+        log.append(call())
+        time.sleep(STALL_SECONDS + 0.2)
+        assert log.append(call()) == 2
+    assert verify_calls(tmp_path).calls == 2
 
 
 def test_a_slow_disk_refuses_calls_and_a_dead_one_is_told_at_the_end(
