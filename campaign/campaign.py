@@ -12,7 +12,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_serializer, field_validator
 
 from ..agents import (
     OFFLINE_MODEL_NAME,
@@ -55,7 +55,7 @@ from ..factors import MarketSettings, warm_up
 from ..ledger import AlphaloomError, Journal, Ledger, count_stops, read_json, read_settings, write_json
 from ..market import ALL_FIELDS, Panel, drop_fields, find_withheld_fields
 from ..news import screen_text
-from ..risk import Policy
+from ..risk import RiskLimits
 from ..router import Confidential, ModelSettings, Router, drop_removed_settings
 from ..router.calls import Sensitivity, find_strictest
 from ..router.context import ContextSettings, open_store, read_documents
@@ -93,7 +93,14 @@ class Settings(BaseModel):
     budget: Budget = Budget()
     approve: bool = Field(default=False, description="what passes the gate waits for a person: alphaloom review")
     sandbox: SandboxSettings = SandboxSettings()
-    risk: Policy = Policy()
+    risk: RiskLimits = Field(
+        default=RiskLimits(), description="tightens the policy of the workspace; looser limits do not hold"
+    )
+
+    @field_serializer("risk")
+    def _dump_risk(self, risk: RiskLimits) -> dict[str, Any]:
+        """Write only the limits that the file names: the others are those of the workspace's policy."""
+        return risk.model_dump(mode="json", exclude_unset=True)
 
     @field_validator("name")
     @classmethod
@@ -401,10 +408,10 @@ class Campaign:
         """Combine the accepted factors, examine and backtest the combination, and ask the risk gate what may trade."""
         folder = evaluator.ledger.runs.folder(evaluator.run)
         closing = close(evaluator, accepted, self.settings.evidence.open_sealed)
-        decision = trade(closing, evaluator.panel, self.settings.risk)
-        if decision:
+        traded = trade(closing, evaluator.panel, self.settings.risk, evaluator.ledger)
+        if traded:
+            decision = traded.decision
             evaluator.ledger.events.record(evaluator.run, "risk", decision.id, decision.record())
-        alarms = sorted({*accepted} & {*builder.alarms()} - {*self.settings.evidence.acknowledged})
         book_curve = closing.curve.record() if closing.curve else None
         curves = write_json(folder / "curves.json", builder.curves() | {"book": book_curve})
         evaluator.ledger.artefacts.record(evaluator.run, "curves.json", evaluator.ledger.objects.put(curves))
@@ -416,7 +423,7 @@ class Campaign:
             "book": closing.book.record() if closing.book else None,
             "stress": closing.stress,
             **self._reveal_truth(evaluator, builder, accepted, open_sealed=bool(closing.sealed)),
-            "signals": summary(decision, alarms, evaluator.panel.dates[-1]),
+            "signals": summary(traded, evaluator.panel.dates[-1]),
         }
 
     def _reveal_truth(

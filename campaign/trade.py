@@ -1,8 +1,9 @@
-"""From a combination's scores of the last day to a decision of the risk gate."""
+"""From the weights of a campaign's book on the last day to a decision of the risk gate."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
@@ -10,8 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..evaluation import Closing
+from ..ledger import Ledger
 from ..market import Panel
-from ..risk import BookState, Decision, Policy, Sizing, decide, signals_from_scores
+from ..risk import (
+    SEPARATOR,
+    STANDING_RULES,
+    UNITS_PER_BP,
+    BookState,
+    Decision,
+    RiskLimits,
+    SizedBook,
+    Sizing,
+    decide,
+    read_policy,
+    read_standings,
+    size_book,
+)
 
 START_CENTS = 100_000_000_00
 """Equity of a campaign's paper book, in cents; exposures are shares of it."""
@@ -22,25 +37,49 @@ BOUNDS_NOTE = (
     "one standard error of the combination's RankIC on the search days, on which its factors were chosen; "
     "on later windows the error is larger and the RankIC mostly lower, so they are too narrow to be a forecast"
 )
-SIDE_BP = 10_000
-"""Exposure of each side: one unit of equity."""
 
 
-def trade(closing: Closing, panel: Panel, policy: Policy) -> Decision | None:
-    """Return the risk gate's decision on the combination's last scores, for an empty book; None without a combination.
+@dataclass(frozen=True)
+class Trade:
+    """What a campaign asks of the risk gate, and its answer.
 
-    Symbols without a score that day take no position. The decision is for the trading day after the panel's last.
+    Attributes
+    ----------
+    decision
+        The answer.
+    book
+        The signals, and the share of the book that the policy has room for.
+    weights
+        What the backtest would hold, as shares of equity.
+    notes
+        RiskLimits of the campaign file that are looser than the policy of the workspace, which holds.
     """
-    if closing.score is None or closing.search is None:
+
+    decision: Decision
+    book: SizedBook
+    weights: Mapping[str, float]
+    notes: tuple[str, ...]
+
+
+def trade(closing: Closing, panel: Panel, asked: RiskLimits, ledger: Ledger) -> Trade | None:
+    """Ask the risk gate for the positions of the panel's last day, for an empty book; None without a combination.
+
+    The weights are those that the backtest holds. The policy is the workspace's, which the campaign file may tighten.
+    What stands behind the signals is read from the ledger. The decision is for the next trading day.
+    """
+    if closing.targets is None or closing.search is None:
         return None
-    scores = [float(value) for value in closing.score[-1]]
     sheet = closing.search
     error = abs(sheet.rank_ic / sheet.t) if sheet.t else float("nan")
-    names = ", ".join(part.factor_id for part in closing.parts)
-    sizing = Sizing(SIDE_BP, sheet.horizon_days, sheet.rank_ic, error, f"combination of {names}", names)
-    signals = signals_from_scores(panel.symbols, scores, sizing)
+    parts = ", ".join(part.factor_id for part in closing.parts)
+    evidence = SEPARATOR.join(closing.evidence)
+    sizing = Sizing(sheet.horizon_days, sheet.rank_ic, error, f"combination of {parts}", evidence)
+    policy, notes = read_policy(ledger.workspace).tightened(asked)
+    weights = {name: float(weight) for name, weight in zip(panel.symbols, closing.targets, strict=True) if weight}
+    book = size_book(weights, sizing, policy)
     state = BookState({}, _find_last_price_days(panel), equity=START_CENTS, high_water=START_CENTS)
-    return decide(signals, state, policy, next_trading_day(panel.dates))
+    day = next_trading_day(panel.dates)
+    return Trade(decide(book.signals, state, policy, day, read_standings(ledger, evidence)), book, weights, notes)
 
 
 def next_trading_day(dates: NDArray[np.datetime64]) -> date:
@@ -57,32 +96,38 @@ def next_trading_day(dates: NDArray[np.datetime64]) -> date:
     return next(day for day in coming if counts[day.weekday()] >= MIN_WEEKDAY_SHARE * counts.max())
 
 
-def summary(decision: Decision | None, withheld: Sequence[str], last: np.datetime64) -> dict[str, Any] | None:
-    """Return a report's summary of a decision; an unacknowledged leak alarm withholds all of it.
-
-    `last` is the panel's last day.
-    """
-    if decision is None:
+def summary(trade: Trade | None, last: np.datetime64) -> dict[str, Any] | None:
+    """Return a report's summary of a decision; `last` is the panel's last day."""
+    if trade is None:
         return None
-    approved = [] if withheld else decision.approved
+    decision = trade.decision
     return {
         "id": decision.id,
         "day": decision.day,
         "after": _to_date(last).isoformat(),
         "bounds": BOUNDS_NOTE,
-        "approved": len(approved),
-        "refused": len(decision.rulings) - len(approved),
-        "withheld_for": list(withheld),
-        "book": [check.record() for check in decision.book],
-        "decisions": [_describe_ruling(ruling.record(), bool(withheld)) for ruling in decision.rulings],
+        "approved": len(decision.approved),
+        "refused": len(decision.rulings) - len(decision.approved),
+        "scale": round(float(trade.book.scale), 6),
+        "rounding_bp": round(trade.book.rounding_e8(trade.weights) / UNITS_PER_BP, 8),
+        "policy_notes": list(trade.notes),
+        "book": [check.told() for check in decision.book],
+        "evidence": _list_evidence_checks(decision),
+        "standings": dict(decision.standings),
+        "decisions": [_describe_ruling(ruling.record()) for ruling in decision.rulings],
     }
 
 
-def _describe_ruling(ruling: dict[str, Any], withheld: bool) -> dict[str, Any]:
+def _list_evidence_checks(decision: Decision) -> list[dict[str, Any]]:
+    """Return the rules of evidence once: all signals name the same."""
+    checks = decision.rulings[0].checks if decision.rulings else ()
+    return [check.record() for check in checks if check.rule in STANDING_RULES]
+
+
+def _describe_ruling(ruling: dict[str, Any]) -> dict[str, Any]:
     signal = ruling["signal"]
-    refusals = [*ruling["refusals"], *(["leak_alarm"] if withheld else [])]
-    bounds = {name: signal[name] for name in ("target_bp", "lo_bp", "hi_bp")}
-    return {"asset": ruling["asset"], **bounds, "approved": not refusals, "refusals": refusals}
+    bounds = {f"{name}_bp": signal[f"{name}_e8"] / UNITS_PER_BP for name in ("target", "lo", "hi")}
+    return {"asset": ruling["asset"], **bounds, "approved": ruling["approved"], "refusals": ruling["refusals"]}
 
 
 def _find_last_price_days(panel: Panel) -> dict[str, date]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ..lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .backtest import Book as Book, run_backtest as run_backtest
+    from .backtest import Book as Book, run_backtest as run_backtest, target_weights as target_weights
     from .blend import blend_values as blend_values
     from .combination import (
         Combination as Combination,
@@ -26,7 +26,7 @@ else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
-            "backtest": "Book run_backtest",
+            "backtest": "Book run_backtest target_weights",
             "blend": "blend_values",
             "combination": "Combination CombinationPart Combining JudgedRun hold_fixed write_combination",
             "sealed_exam": "find_own_opening list_earlier_openings run_sealed_exam",

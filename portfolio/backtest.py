@@ -134,9 +134,29 @@ def run_backtest(score: NDArray[np.floating[Any]], panel: Panel, *, costs: Costs
     return _build_book(panel.dates[cut][1:], traded, plain, costs)
 
 
+def target_weights(score: NDArray[np.floating[Any]], horizon: int) -> Frame:
+    """Return the weights that a book should hold after the close of each day, as shares of equity.
+
+    Parameters
+    ----------
+    score
+        Scores ``[T, N]``; NaN takes no position.
+    horizon
+        Number of sleeves: the weights of a day are the mean of the last `horizon` days' equal-weighted top minus bottom
+        quintile, so those of the last row need the last `horizon` rows only.
+
+    Returns
+    -------
+    Frame
+        ``[T, N]``, never NaN; each side sums to 1 once `horizon` sleeves are open. The backtest holds these weights
+        from the next open on, and the risk gate is asked for those of the last row.
+    """
+    return sleeve_weights(rank_rows(np.ascontiguousarray(score, np.float32)), horizon)
+
+
 def _build_orders(score: NDArray[np.float32], opens: Frame, closes: Frame, horizon: int) -> _Orders:
     """Return the price and target of every name on every day but the first."""
-    target = sleeve_weights(rank_rows(np.ascontiguousarray(score)), horizon)[:-1]
+    target = target_weights(score, horizon)[:-1]
     quoted = np.isfinite(opens) & (opens > 0)
     price = _carry_forward_prices(np.where(quoted, opens, np.nan), closes)
     is_listed = np.maximum.accumulate(quoted[::-1], axis=0)[::-1]

@@ -8,21 +8,29 @@ from ..lazy import lazy_names
 
 if TYPE_CHECKING:
     from .decision import Approved as Approved, Decision as Decision, decide as decide
-    from .policy import Policy as Policy
-    from .signal import (
-        RiskError as RiskError,
-        Signal as Signal,
-        Sizing as Sizing,
-        signals_from_scores as signals_from_scores,
+    from .policy import (
+        STANDING_RULES as STANDING_RULES,
+        RiskLimits as RiskLimits,
+        Policy as Policy,
+        PolicyException as PolicyException,
     )
+    from .policy_file import POLICY_FILE as POLICY_FILE, read_policy as read_policy
+    from .record import read_standings as read_standings
+    from .signal import UNITS_PER_BP as UNITS_PER_BP, RiskError as RiskError, Signal as Signal
+    from .sizing import SizedBook as SizedBook, Sizing as Sizing, size_book as size_book
+    from .standing import SEPARATOR as SEPARATOR, Standing as Standing
     from .state import BookState as BookState
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
             "decision": "Approved Decision decide",
-            "policy": "Policy",
-            "signal": "RiskError Signal Sizing signals_from_scores",
+            "policy": "STANDING_RULES RiskLimits Policy PolicyException",
+            "policy_file": "POLICY_FILE read_policy",
+            "record": "read_standings",
+            "signal": "UNITS_PER_BP RiskError Signal",
+            "sizing": "SizedBook Sizing size_book",
+            "standing": "SEPARATOR Standing",
             "state": "BookState",
         },
     )

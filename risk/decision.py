@@ -10,7 +10,7 @@ pass.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass
 from datetime import date
 from typing import Final, NoReturn
@@ -18,6 +18,7 @@ from typing import Final, NoReturn
 from ..ledger import JSON, compute_digest
 from .policy import Policy, RuleCheck, SignalChange, Totals, book_checks, has_refusal, own_checks
 from .signal import RiskError, Signal, find_mistake
+from .standing import Standings, standing_checks
 from .state import BookState
 
 SEAL: Final = object()
@@ -111,7 +112,7 @@ class Decision:
     Attributes
     ----------
     id
-        Digest of the input: signals, state, policy and day.
+        Digest of the input: signals, state, policy, day and what the record says of the evidence.
     approved
         Signals that may be traded, by asset.
     rulings
@@ -122,6 +123,8 @@ class Decision:
         Digest of the policy.
     day
         ISO date of the decision.
+    standings
+        What the record said of the evidence, by id.
     """
 
     id: str
@@ -130,6 +133,7 @@ class Decision:
     book: tuple[RuleCheck, ...]
     policy: str
     day: str
+    standings: Mapping[str, JSON]
 
     def record(self) -> dict[str, JSON]:
         """Return the decision as a JSON-able object, byte-identical for equal input."""
@@ -137,12 +141,13 @@ class Decision:
             "id": self.id,
             "day": self.day,
             "policy": self.policy,
+            "standings": dict(self.standings),
             "rulings": [ruling.record() for ruling in self.rulings],
             "book": [check.record() for check in self.book],
         }
 
 
-def decide(signals: Sequence[Signal], state: BookState, policy: Policy, now: date) -> Decision:
+def decide(signals: Sequence[Signal], state: BookState, policy: Policy, now: date, standings: Standings) -> Decision:
     """Decide which signals may be traded.
 
     Parameters
@@ -155,6 +160,9 @@ def decide(signals: Sequence[Signal], state: BookState, policy: Policy, now: dat
         The limits.
     now
         The day of the decision.
+    standings
+        What the record says of each id that a signal names as evidence (`read_standings`). A signal whose evidence it
+        does not hold is refused, unless it only reduces.
 
     Returns
     -------
@@ -165,7 +173,7 @@ def decide(signals: Sequence[Signal], state: BookState, policy: Policy, now: dat
     doubled = {asset for asset, count in Counter(_name_asset(signal) for signal in ordered).items() if count > 1}
     forms = [_check_form(signal, doubled) for signal in ordered]
     cases = [
-        _Case(change, own_checks(change, state, policy, now))
+        _Case(change, _check_alone(change, state, policy, now, standings))
         for signal, form in zip(ordered, forms, strict=True)
         if not has_refusal(form)
         for change in [SignalChange(signal, state.positions.get(signal.asset, 0))]
@@ -176,7 +184,15 @@ def decide(signals: Sequence[Signal], state: BookState, policy: Policy, now: dat
         _make_ruling(signal, form if has_refusal(form) else (*form, *own[signal.asset], *together[signal.asset]))
         for signal, form in zip(ordered, forms, strict=True)
     )
-    return _make_decision(ordered, rulings, state, policy, now)
+    return _make_decision(ordered, rulings, state, policy, now, standings)
+
+
+def _check_alone(
+    change: SignalChange, state: BookState, policy: Policy, now: date, standings: Standings
+) -> tuple[RuleCheck, ...]:
+    """Return the checks of one signal alone: its evidence, then its exposure and the state of the book."""
+    evidence = standing_checks(change.signal.evidence, standings, policy, now, binds=not change.reduces)
+    return (*evidence, *own_checks(change, state, policy, now))
 
 
 @dataclass(frozen=True)
@@ -213,13 +229,13 @@ def _sum_running_totals(reducing: Sequence[_Case], rising: Sequence[_Case], stat
     A case that is refused alone counts as the worse of traded and not traded: an upper bound on the outcome.
     """
     gross = sum(abs(value) for value in state.positions.values())
-    net, uncertain_net, turnover = sum(state.positions.values()), 0, state.traded_bp
+    net, uncertain_net, turnover = sum(state.positions.values()), 0, state.traded_e8
     totals = []
     for case in (*reducing, None, *rising):
         if case is not None:
-            held_bp, change = abs(case.change.held_bp), case.change.change_bp
-            target = abs(case.change.signal.target_bp)
-            gross += (target if case.stands else max(target, held_bp)) - held_bp
+            held_e8, change = abs(case.change.held_e8), case.change.change_e8
+            target = abs(case.change.signal.target_e8)
+            gross += (target if case.stands else max(target, held_e8)) - held_e8
             net += change
             uncertain_net += 0 if case.stands else abs(change)
             turnover += abs(change)
@@ -228,7 +244,7 @@ def _sum_running_totals(reducing: Sequence[_Case], rising: Sequence[_Case], stat
 
 
 def _make_ruling(signal: Signal, checks: tuple[RuleCheck, ...]) -> Ruling:
-    names = ("asset", "target_bp", "lo_bp", "hi_bp", "horizon_days", "reason", "evidence")
+    names = ("asset", "target_e8", "lo_e8", "hi_e8", "horizon_days", "reason", "evidence")
     values = {name: getattr(signal, name, None) for name in names}
     record: dict[str, JSON] = {
         name: value if type(value) in (int, str) else repr(value) for name, value in values.items()
@@ -237,21 +253,33 @@ def _make_ruling(signal: Signal, checks: tuple[RuleCheck, ...]) -> Ruling:
 
 
 def _make_decision(
-    signals: Sequence[Signal], rulings: tuple[Ruling, ...], state: BookState, policy: Policy, now: date
+    signals: Sequence[Signal],
+    rulings: tuple[Ruling, ...],
+    state: BookState,
+    policy: Policy,
+    now: date,
+    standings: Standings,
 ) -> Decision:
     limits = policy.model_dump(mode="json")
     signal_records = [ruling.signal for ruling in rulings]
+    known = {name: standings[name].record() for name in sorted(standings)}
     name = compute_digest(
-        {"signals": signal_records, "state": state.record(), "policy": limits, "day": now.isoformat()}
+        {
+            "signals": signal_records,
+            "state": state.record(),
+            "policy": limits,
+            "day": now.isoformat(),
+            "standings": known,
+        }
     )
     approved = tuple(
         Approved(signal, name, SEAL) for signal, ruling in zip(signals, rulings, strict=True) if ruling.approved
     )
     after = state.after(approved)
     exposures = after.positions.values()
-    totals = Totals(sum(abs(value) for value in exposures), abs(sum(exposures)), after.traded_bp)
+    totals = Totals(sum(abs(value) for value in exposures), abs(sum(exposures)), after.traded_e8)
     book = (*book_checks(state, policy), *totals.checks(policy))
-    return Decision(name, approved, rulings, book, compute_digest(limits), now.isoformat())
+    return Decision(name, approved, rulings, book, compute_digest(limits), now.isoformat(), known)
 
 
 def _check_form(signal: Signal, doubled: set[str]) -> tuple[RuleCheck, ...]:
@@ -273,4 +301,4 @@ def _sort_key(signal: Signal) -> tuple[str, str]:
 
 
 def _size_key(case: _Case) -> tuple[int, str]:
-    return abs(case.change.change_bp), case.change.signal.asset
+    return abs(case.change.change_e8), case.change.signal.asset

@@ -22,13 +22,13 @@ class BookState:
     Attributes
     ----------
     positions
-        Exposure of each held asset in basis points of equity, negative for short.
+        Exposure of each held asset in 1e-8 of equity, negative for short.
     last_price
         Day of each asset's last price; an asset without a price has no key.
     equity, high_water, pnl_today
         Money in the smallest unit (cents): the present value, the highest, and the gain since the day began.
-    traded_bp
-        Bought plus sold earlier on this day, in basis points of equity.
+    traded_e8
+        Bought plus sold earlier on this day, in 1e-8 of equity.
 
     Raises
     ------
@@ -41,29 +41,31 @@ class BookState:
     equity: int
     high_water: int
     pnl_today: int = 0
-    traded_bp: int = 0
+    traded_e8: int = 0
 
     def __post_init__(self) -> None:
         """Refuse a malformed state; sort assets."""
-        for name in ("equity", "high_water", "pnl_today", "traded_bp"):
+        for name in ("equity", "high_water", "pnl_today", "traded_e8"):
             _refuse_unless(type(getattr(self, name)) is int, name, getattr(self, name), "a whole number")
         for asset, value in self.positions.items():
-            _refuse_unless(type(asset) is str and type(value) is int, "positions", {asset: value}, "whole basis points")
+            _refuse_unless(
+                type(asset) is str and type(value) is int, "positions", {asset: value}, "whole units of 1e-8 of equity"
+            )
         for asset, day in self.last_price.items():
             _refuse_unless(type(asset) is str and type(day) is date, "last_price", {asset: day}, "a date")
         _refuse_unless(self.high_water >= max(self.equity, 1), "high_water", self.high_water, "at least equity and 1")
-        _refuse_unless(self.traded_bp >= 0, "traded_bp", self.traded_bp, "at least 0")
+        _refuse_unless(self.traded_e8 >= 0, "traded_e8", self.traded_e8, "at least 0")
         object.__setattr__(self, "positions", MappingProxyType(dict(sorted(self.positions.items()))))
         object.__setattr__(self, "last_price", MappingProxyType(dict(sorted(self.last_price.items()))))
 
     def after(self, approved: Iterable[Approved]) -> BookState:
         """Return the state after all approved signals are traded."""
-        positions, traded = dict(self.positions), self.traded_bp
+        positions, traded = dict(self.positions), self.traded_e8
         for item in approved:
-            asset, target = item.signal.asset, item.signal.target_bp
+            asset, target = item.signal.asset, item.signal.target_e8
             traded += abs(target - positions.get(asset, 0))
             positions[asset] = target
-        return replace(self, positions=positions, traded_bp=traded)
+        return replace(self, positions=positions, traded_e8=traded)
 
     def record(self) -> dict[str, JSON]:
         """Return the state as a JSON-able object."""
@@ -73,7 +75,7 @@ class BookState:
             "equity": self.equity,
             "high_water": self.high_water,
             "pnl_today": self.pnl_today,
-            "traded_bp": self.traded_bp,
+            "traded_e8": self.traded_e8,
         }
 
 

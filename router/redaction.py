@@ -65,8 +65,8 @@ _QUOTE = r"[\"'\\]{0,4}"
 _MEMBER = r"(?<![A-Za-z0-9])({quote}\b(?:{names}){quote}\s?[:=]\s?)"
 _NAME_KEYS = "symbols?|tickers?|assets?|instruments?|isins?|cusips?|sedols?|securit(?:y|ies)|ric|figi"
 _AMOUNT_KEYS = (
-    "quantit(?:y|ies)|qty|shares|units|contracts|lots|size|target(?:_(?:bp|bps|weight|shares|position))?|targets|weights?"
-    "|notional(?:_usd)?|positions?|holdings?|exposures?|held(?:_bp)?|(?:lo|hi)_bp|amount|market_value|side"
+    "quantit(?:y|ies)|qty|shares|units|contracts|lots|size|target(?:_(?:bp|bps|e8|weight|shares|position))?|targets|weights?"
+    "|notional(?:_usd)?|positions?|holdings?|exposures?|held(?:_bp|_e8)?|(?:lo|hi)_(?:bp|e8)|amount|market_value|side"
 )
 _VALUE = r"(?:\\?\"(?:[^\"\\]|\\(?!\")){0,200}\\?\"|'[^'\\]{0,200}'|[-+]?[\w.:%-]{1,60}(?:,\d{3}[\w.%]{0,20}){0,6})"
 _NAMES = re.compile("(?i)" + _MEMBER.format(quote=_QUOTE, names=_NAME_KEYS) + _VALUE)

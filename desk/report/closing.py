@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         SignalLine,
         SignalSummary,
         SpendSummary,
+        StandingLine,
     )
 
 
@@ -49,6 +50,15 @@ BOOK_LABELS = {
 MAX_SHARPE_GAP = 0.005
 """Difference of the two programs' Sharpe ratios from which both are shown."""
 KILL_SWITCH = "kill_switch"
+EVIDENCE_RULES = {
+    "proven": ("ids that are not proven", False),
+    "original": ("largest share of a formula that is known", True),
+    "reviewed": ("ids that a person must approve and did not", False),
+    "alive": ("ids that are retired, or not in the library", False),
+    "contained": ("ids whose code ran without a sandbox", False),
+    "unalarmed": ("ids with a leak alarm that nobody acknowledged", False),
+}
+"""What each rule of evidence counts, and whether that is a share."""
 Facts = Sequence[tuple[str, str]]
 
 
@@ -71,6 +81,8 @@ class Risk:
     facts: Facts
     bounds: str
     withheld: Sequence[str]
+    evidence: Sequence[tuple[str, str, str, str]]
+    standings: Facts
     refused: Sequence[tuple[str, str, str]]
     more: str
     book: Sequence[tuple[str, str, str, str]]
@@ -219,9 +231,12 @@ def build_risk(signals: SignalSummary | None) -> Risk | None:
             ("signals approved", count(signals.approved)),
             ("signals refused", count(signals.refused)),
             ("for", _describe_day(signals)),
+            ("share of the book that the policy has room for", percent(signals.scale, 0)),
         ],
         bounds=signals.bounds if refused else "",
         withheld=signals.withheld_for,
+        evidence=[_make_evidence_row(check) for check in signals.evidence],
+        standings=[(short_id(name), _describe_standing(line)) for name, line in sorted(signals.standings.items())],
         refused=[_make_refused_row(signal) for signal in refused[:MAX_REFUSED_SIGNALS_SHOWN]],
         more=f"and {more:,} more" if more > 0 else "",
         book=[_make_check_row(check) for check in signals.book],
@@ -235,15 +250,39 @@ def _describe_day(signals: SignalSummary) -> str:
 
 
 def _make_refused_row(signal: SignalLine) -> tuple[str, str, str]:
-    exposure = f"{any_value(signal.target_bp)} ({any_value(signal.lo_bp)} to {any_value(signal.hi_bp)})"
+    exposure = f"{_show(signal.target_bp)} ({_show(signal.lo_bp)} to {_show(signal.hi_bp)})"
     return signal.asset, exposure, any_value(signal.refusals).replace("_", " ")
+
+
+def _make_evidence_row(check: RuleCheckLine) -> tuple[str, str, str, str]:
+    """Return what a rule of evidence asks, actual, limit, and whether it holds or for which id it fails."""
+    asks, unit = EVIDENCE_RULES[check.rule]
+    mark = "holds" if check.passed else f"broken by {short_id(check.about)}"
+    actual = DASH if check.actual is None else f"{check.actual / 100:g} %" if unit else count(check.actual)
+    limit = f"{(check.limit or 0) / 100:g} %" if unit else count(check.limit)
+    return asks, actual, limit, mark
+
+
+def _describe_standing(line: StandingLine) -> str:
+    """Return what the record says of one factor or combination."""
+    said = [line.verdict.replace("_", " "), *([f"trial {line.trial}"] if line.trial else []), line.status or "not held"]
+    if line.similarity_bp is not None:
+        said.append(f"{line.similarity_bp / 100:g} % of its formula is known ({line.nearest})")
+    if line.correlation_bp is not None:
+        said.append(f"rank correlation with the library {line.correlation_bp / 10_000:.2f} when it was judged")
+    return "; ".join([*said, *([f"review: {line.review}"] if line.review else [])])
 
 
 def _make_check_row(check: RuleCheckLine) -> tuple[str, str, str, str]:
     mark = "holds" if check.passed else "broken"
     if check.rule == KILL_SWITCH:
         return "kill switch", "on" if check.actual else "off", "off", mark
-    return check.rule.replace("_", " "), any_value(check.actual), any_value(check.limit), mark
+    return check.rule.replace("_", " "), _show(check.actual), _show(check.limit), mark
+
+
+def _show(value: float | None) -> str:
+    """Return a figure of the gate; exposures in basis points have a decimal where they need one."""
+    return DASH if value is None else count(round(value)) if float(value).is_integer() else number(value, 1)
 
 
 def spend_rows(bill: ModelBill) -> Facts:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         SignalLine as SignalLine,
         SignalSummary as SignalSummary,
         SpendSummary as SpendSummary,
+        StandingLine as StandingLine,
         StressTable as StressTable,
     )
     from .closing import (
@@ -93,7 +94,7 @@ else:
             "builder": "ResultsBuilder",
             "close_records": (
                 "BookResult CombinationSummary CombinerComparison CombinerFigures IntervalEstimate ModelBill "
-                "RuleCheckLine SealedExam SealedFactor SignalLine SignalSummary SpendSummary StressTable"
+                "RuleCheckLine SealedExam SealedFactor SignalLine SignalSummary SpendSummary StandingLine StressTable"
             ),
             "closing": "unseal",
             "factor_records": (

@@ -174,21 +174,41 @@ class SignalLine(ResultsPart):
     """One signal before the risk gate; exposures are basis points of equity, `refusals` the rules that refused it."""
 
     asset: str
-    target_bp: int | None = None
-    lo_bp: int | None = None
-    hi_bp: int | None = None
+    target_bp: float | None = None
+    lo_bp: float | None = None
+    hi_bp: float | None = None
     approved: bool = False
     refusals: tuple[str, ...] = ()
 
 
 class RuleCheckLine(ResultsPart):
-    """One risk rule on the whole book, in the unit of the rule (basis points of equity for exposures)."""
+    """One risk rule on the whole book or on the evidence, in the unit of the rule (basis points for exposures).
+
+    `about` is the id that decides a rule of evidence.
+    """
 
     rule: str
-    actual: int | None = None
-    limit: int | None = None
+    actual: int | float | None = None
+    limit: int | float | None = None
     passed: bool = False
     binds: bool = True
+    about: str = ""
+
+
+class StandingLine(ResultsPart):
+    """What the record said of one factor or combination behind the signals, when the risk gate decided."""
+
+    verdict: str = ""
+    digest: str = ""
+    trial: int | None = None
+    similarity_bp: int | None = None
+    nearest: str = ""
+    correlation_bp: int | None = None
+    review: str = ""
+    status: str = ""
+    leak_alarm: bool = False
+    contained: bool = True
+    members: tuple[str, ...] = ()
 
 
 class SignalSummary(ResultsPart):
@@ -203,7 +223,15 @@ class SignalSummary(ResultsPart):
     approved, refused
         Counts.
     withheld_for
-        Factors whose leak alarm no person has acknowledged; no signal is released.
+        In runs of before the gate knew the evidence: factors whose leak alarm withheld every signal after the decision.
+    scale
+        Share of the book's weights that the policy has room for; 1 in older runs, whose book was not sized.
+    rounding_bp
+        Largest distance of a target from its scaled weight, in basis points of equity.
+    evidence, standings
+        The rules of evidence, which are those of every signal, and what the record said, by id.
+    policy_notes
+        Limits of the campaign file that are looser than the workspace's policy, which holds.
     """
 
     id: str = ""
@@ -213,7 +241,12 @@ class SignalSummary(ResultsPart):
     approved: int = 0
     refused: int = 0
     withheld_for: tuple[str, ...] = ()
+    scale: float = 1.0
+    rounding_bp: float = 0.0
     book: tuple[RuleCheckLine, ...] = ()
+    evidence: tuple[RuleCheckLine, ...] = ()
+    standings: Mapping[str, StandingLine] = {}
+    policy_notes: tuple[str, ...] = ()
     decisions: tuple[SignalLine, ...] = ()
 
 

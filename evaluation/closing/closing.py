@@ -18,6 +18,7 @@ from ...portfolio import (
     Combining,
     run_backtest,
     run_sealed_exam,
+    target_weights,
     write_combination,
 )
 from ..service import Evaluator, stress_on_search
@@ -43,6 +44,10 @@ class Closing:
         The stresses that break each accepted factor, on search days (JSON of `StressTable`).
     compared
         The combiners compared on search and selection days (JSON of `CombinerComparison`).
+    targets
+        The weights `[N]` that the book should hold from the next open on, as shares of equity.
+    evidence
+        What was accepted and is traded: the tested combination, or the accepted factors, by id.
     tested
         True where the combination is the accepted one, with the weights that the gate tested.
     """
@@ -56,6 +61,8 @@ class Closing:
     stress: dict[str, Any] | None = None
     combination: Combination | None = None
     compared: dict[str, Any] | None = None
+    targets: NDArray[np.float64] | None = None
+    evidence: tuple[str, ...] = ()
     tested: bool = False
 
 
@@ -68,10 +75,14 @@ def _make_part(evaluator: Evaluator, name: str) -> CombinationPart:
 
 @dataclass(frozen=True, eq=False)
 class _Traded:
-    """What a campaign would trade: its parts, their combination, and whether the gate tested exactly that."""
+    """What a campaign would trade: its parts, their combination, and whether the gate tested exactly that.
+
+    `evidence` are the ids of what was accepted.
+    """
 
     combining: Combining
     combination: Combination
+    evidence: tuple[str, ...]
     tested: bool
 
     @property
@@ -86,7 +97,7 @@ def _choose_traded(evaluator: Evaluator, accepted: Sequence[str]) -> _Traded:
         if event and row.factor_id in accepted:
             return _rebuild_tested(evaluator, row.factor_id, event.body)
     combining = Combining(evaluator, [_make_part(evaluator, name) for name in sorted(accepted)])
-    return _Traded(combining, combining.combine_as_set(), tested=False)
+    return _Traded(combining, combining.combine_as_set(), tuple(sorted(accepted)), tested=False)
 
 
 def _rebuild_tested(evaluator: Evaluator, name: str, weighing: Mapping[str, Any]) -> _Traded:
@@ -99,7 +110,7 @@ def _rebuild_tested(evaluator: Evaluator, name: str, weighing: Mapping[str, Any]
     rows = np.tile(weights, (len(score), 1))
     chosen = f"{weighing['chosen']}; weights of the last search day, as tested by the gate".removeprefix("; ")
     built = Combination(weighing["combiner"], weighing["rate"], chosen, combining.parts, score, rows, score)
-    return _Traded(combining, built, tested=True)
+    return _Traded(combining, built, (name,), tested=True)
 
 
 def unseal(evaluator: Evaluator, accepted: Sequence[str], reason: str) -> dict[str, Any]:
@@ -131,7 +142,21 @@ def close(evaluator: Evaluator, accepted: Sequence[str], open_sealed: bool) -> C
     names = sorted({*accepted, *(part.factor_id for part in parts)})
     stress = stress_on_search(evaluator, [evaluator.read(evaluator.scores[name].text) for name in names])
     compared = traded.combining.compare()
-    return Closing(parts, score, sealed, book, curve, search, stress, traded.combination, compared, traded.tested)
+    horizon = evaluator.settings.horizon_days
+    return Closing(
+        parts,
+        score,
+        sealed,
+        book,
+        curve,
+        search,
+        stress,
+        traded.combination,
+        compared,
+        target_weights(score[-horizon:], horizon)[-1],
+        traded.evidence,
+        traded.tested,
+    )
 
 
 def write_closing(closing: Closing, evaluator: Evaluator, folder: Path) -> CombinationSummary | None:

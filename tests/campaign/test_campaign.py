@@ -190,7 +190,7 @@ def test_elsewhere_with_another_hash_seed_and_clock_the_bytes_are_the_same(
         assert again.read_bytes() == (finished.folder / name).read_bytes()
 
 
-def test_another_seed_gives_other_results_and_a_feared_leak_withholds_signals(
+def test_another_seed_gives_other_results_and_a_feared_leak_refuses_every_signal(
     finished: CampaignResult, files: Files, tmp_path: Path
 ) -> None:
     other = ready(files, tmp_path, "evidence.leak_rank_ic=0.01", seed=10).run()
@@ -198,8 +198,11 @@ def test_another_seed_gives_other_results_and_a_feared_leak_withholds_signals(
     assert other.record["seed"] == 10
     alarmed = {entry["id"] for entry in other.accepted}  # a combination too: it is what would be traded
     assert alarmed
-    assert set(other.record["signals"]["withheld_for"]) == alarmed
-    assert other.record["signals"]["approved"] == 0
+    signals = other.record["signals"]
+    assert {name for name, standing in signals["standings"].items() if standing["leak_alarm"]} & alarmed
+    assert signals["decisions"]
+    assert all("unalarmed" in ruling["refusals"] for ruling in signals["decisions"])
+    assert signals["approved"] == 0
 
 
 # What stops it.

@@ -94,13 +94,16 @@ def signals() -> JSON:
         return {"rule": rule, "actual": actual, "limit": limit, "passed": actual <= limit, "binds": True}
 
     def ruling(asset: str, target: int, *refusals: str) -> JSON:
-        bounds = {"target_bp": target, "lo_bp": target - 30, "hi_bp": target + 30}
+        bounds = {"target_bp": float(target), "lo_bp": target - 30.5, "hi_bp": target + 30.5}
         return {"asset": asset, **bounds, "approved": not refusals, "refusals": list(refusals)}
 
     rulings = [ruling("AAA", 610, "single_name_cap"), ruling("ABC", 120), ruling("BQX", -90, "stale_data")]
     book = [check("gross_cap", 19_800, 20_000), check("net_cap", 12, 500), check("turnover_cap", 9_900, 10_000)]
-    return {"id": "d1", "day": "2024-10-02", "after": "2024-10-01", "approved": 78, "refused": 2, "withheld_for": [],
-            "book": book, "decisions": rulings}  # fmt: skip  # a table
+    evidence = [check("proven", 0, 0) | {"about": ""}, check("original", 9_000, 8_500) | {"about": "f0123456789abcdef"}]
+    standing = {"verdict": "accepted", "trial": 3, "similarity_bp": 9_000, "nearest": "shares rank", "status": "live"}
+    return {"id": "d1", "day": "2024-10-02", "after": "2024-10-01", "approved": 78, "refused": 2, "scale": 0.5,
+            "book": book, "evidence": evidence, "standings": {"f0123456789abcdef": standing},
+            "decisions": rulings}  # fmt: skip  # a table
 
 
 def settings() -> JSON:

@@ -110,7 +110,7 @@ def test_a_run_without_results_says_how_to_get_them(tmp_path: Path) -> None:
 
 def test_the_risk_gate_shows_what_it_refused_and_why(finished: Run) -> None:
     text = html(finished())
-    assert row_of(text, "AAA") == ["AAA", "610 (580 to 640)", "single name cap"]
+    assert row_of(text, "AAA") == ["AAA", "610 (579.5 to 640.5)", "single name cap"]
     assert row_of(text, "gross cap") == ["gross cap", "19,800", "20,000", "holds"]
     assert "for the next trading day after 2024-10-01: 2024-10-02, unless that is a holiday" in plain(text)
 
@@ -118,6 +118,15 @@ def test_the_risk_gate_shows_what_it_refused_and_why(finished: Run) -> None:
 def test_a_book_without_vectorbt_says_what_is_missing(finished: Run) -> None:
     book = {"window": "selection", "unavailable": "vectorbt is not installed", "hint": "pip install it"}
     assert "vectorbt is not installed. pip install it" in html(finished(example.results() | {"book": book}))
+
+
+def test_the_risk_gate_shows_what_stands_behind_the_signals(finished: Run) -> None:
+    text = html(finished())
+    assert row_of(text, "ids that are not proven") == ["ids that are not proven", "0", "0", "holds"]
+    asked = "largest share of a formula that is known"
+    assert row_of(text, asked) == [asked, "90 %", "85 %", "broken by f01234567"]
+    said = "accepted; trial 3; live; 90 % of its formula is known (shares rank)"
+    assert said in plain(text)
 
 
 def test_signals_withheld_for_a_leak_alarm_are_told(finished: Run) -> None:

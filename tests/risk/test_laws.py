@@ -7,13 +7,15 @@ from typing import Any
 from hypothesis import given, strategies as st
 
 from alphaloom.ledger import canonical_json
-from alphaloom.risk import BookState, Decision, Policy, decide
+from alphaloom.risk import UNITS_PER_BP, BookState, Decision, Policy, decide
 from alphaloom.risk.signal import Signal
+
+from .conftest import KNOWN
 
 NOW = date(2020, 3, 2)
 ASSETS = ("AAA", "BBB", "CCC", "DDD", "EEE")
-EXPOSURE = st.integers(-60, 60)
-LIMITS = [name for name in Policy.model_fields if name != "kill_switch"]
+EXPOSURE = st.integers(-60 * UNITS_PER_BP, 60 * UNITS_PER_BP)
+LIMITS = [name for name, field in Policy.model_fields.items() if field.annotation is int]
 OWN_RULES = {"schema", "duplicate", "kill_switch", "stale_data"}
 
 
@@ -40,7 +42,7 @@ def states(draw: st.DrawFn) -> BookState:
         equity=equity if draw(st.booleans()) else high,
         high_water=high,
         pnl_today=draw(st.sampled_from([0, 0, 5, -1, -30])),
-        traded_bp=draw(st.sampled_from([0, 0, 40])),
+        traded_e8=draw(st.sampled_from([0, 0, 40 * UNITS_PER_BP])),
     )
 
 
@@ -56,7 +58,7 @@ def policies(draw: st.DrawFn) -> Policy:
 def reduces(signal: Signal, state: BookState) -> bool:
     """Tell whether a target lies between nothing and what is held."""
     held = state.positions.get(signal.asset, 0)
-    return min(held, 0) <= signal.target_bp <= max(held, 0)
+    return min(held, 0) <= signal.target_e8 <= max(held, 0)
 
 
 def approved(decision: Decision) -> set[Signal]:
@@ -66,7 +68,7 @@ def approved(decision: Decision) -> set[Signal]:
 
 @given(signals(), states(), policies())
 def test_what_is_approved_holds_every_limit(asked: list[Signal], state: BookState, policy: Policy) -> None:
-    decision = decide(asked, state, policy, NOW)
+    decision = decide(asked, state, policy, NOW, KNOWN)
     rising = [item.signal for item in decision.approved if not reduces(item.signal, state)]
     if decision.approved:
         assert not policy.kill_switch
@@ -74,16 +76,17 @@ def test_what_is_approved_holds_every_limit(asked: list[Signal], state: BookStat
         return
     after = state.after(decision.approved)
     began = state.equity - state.pnl_today
-    assert sum(map(abs, after.positions.values())) <= policy.gross_cap_bp
-    assert abs(sum(after.positions.values())) <= policy.net_cap_bp
-    assert after.traded_bp <= policy.turnover_cap_bp
+    assert sum(map(abs, after.positions.values())) <= policy.gross_cap_bp * UNITS_PER_BP
+    assert abs(sum(after.positions.values())) <= policy.net_cap_bp * UNITS_PER_BP
+    assert after.traded_e8 <= policy.turnover_cap_bp * UNITS_PER_BP
     fall = Fraction(state.high_water - state.equity, state.high_water)
     assert fall * 10_000 <= policy.trailing_drawdown_cap_bp
     assert began > 0
     assert Fraction(-state.pnl_today, began) * 10_000 <= policy.daily_loss_cap_bp
     for signal in rising:
-        assert -policy.single_name_cap_bp <= signal.lo_bp <= signal.hi_bp <= policy.single_name_cap_bp
-        assert signal.hi_bp - signal.lo_bp <= policy.interval_width_cap_bp
+        most = policy.single_name_cap_bp * UNITS_PER_BP
+        assert -most <= signal.lo_e8 <= signal.hi_e8 <= most
+        assert signal.hi_e8 - signal.lo_e8 <= policy.interval_width_cap_bp * UNITS_PER_BP
         assert 0 <= (NOW - state.last_price[signal.asset]).days <= policy.max_data_age_days
     assert all(check.passed for check in decision.book)
 
@@ -93,7 +96,7 @@ def test_a_tighter_limit_lets_nothing_new_pass(
     asked: list[Signal], state: BookState, policy: Policy, cuts: dict[str, int]
 ) -> None:
     tighter = policy.model_copy(update={name: max(getattr(policy, name) - cut, 0) for name, cut in cuts.items()})
-    assert approved(decide(asked, state, tighter, NOW)) <= approved(decide(asked, state, policy, NOW))
+    assert approved(decide(asked, state, tighter, NOW, KNOWN)) <= approved(decide(asked, state, policy, NOW, KNOWN))
 
 
 @given(signals(), states(), policies())
@@ -101,7 +104,7 @@ def test_what_reduces_is_refused_by_form_price_and_switch_alone(
     asked: list[Signal], state: BookState, policy: Policy
 ) -> None:
     by_asset = {signal.asset: signal for signal in asked}
-    for ruling in decide(asked, state, policy, NOW).rulings:
+    for ruling in decide(asked, state, policy, NOW, KNOWN).rulings:
         if reduces(by_asset[ruling.asset], state):
             assert set(ruling.refusals) <= OWN_RULES
 
@@ -117,15 +120,15 @@ def test_order_does_not_matter_and_replay_is_equal_to_the_byte(
         state.equity,
         state.high_water,
         state.pnl_today,
-        state.traded_bp,
+        state.traded_e8,
     )
-    first, second = decide(asked, state, policy, NOW), decide(shuffled, again, policy.model_copy(), NOW)
+    first, second = decide(asked, state, policy, NOW, KNOWN), decide(shuffled, again, policy.model_copy(), NOW, KNOWN)
     assert canonical_json(first.record()) == canonical_json(second.record())
 
 
 @given(signals(), states(), policies())
 def test_the_log_agrees_with_the_verdict(asked: list[Signal], state: BookState, policy: Policy) -> None:
-    decision = decide(asked, state, policy, NOW)
+    decision = decide(asked, state, policy, NOW, KNOWN)
     assert [ruling.asset for ruling in decision.rulings] == sorted(signal.asset for signal in asked)
     assert [r.asset for r in decision.rulings if r.approved] == [item.signal.asset for item in decision.approved]
     for ruling in decision.rulings:

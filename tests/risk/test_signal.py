@@ -10,8 +10,8 @@ from alphaloom.risk.signal import RiskError, Signal
 Make = Callable[..., Signal]
 
 
-@pytest.mark.parametrize("field", ["target_bp", "lo_bp", "hi_bp", "horizon_days"])
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1.0, True, False, "1", None, 2_000_000])
+@pytest.mark.parametrize("field", ["target_e8", "lo_e8", "hi_e8", "horizon_days"])
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1.0, True, False, "1", None, 20_000_000_000])
 def test_numbers_must_be_whole(signal: Make, field: str, value: object) -> None:
     with pytest.raises(RiskError, check=lambda error: error.code == "signal") as caught:
         signal(**{field: value})
@@ -29,7 +29,7 @@ def test_texts_must_say_something(signal: Make, field: str, value: object) -> No
 @pytest.mark.parametrize(("low", "target", "high"), [(101, 100, 200), (0, 100, 99), (5, 4, 3)])
 def test_bounds_must_be_in_order(signal: Make, low: int, target: int, high: int) -> None:
     with pytest.raises(RiskError, check=lambda error: error.code == "signal", match="must lie between"):
-        signal(target=target, lo_bp=low, hi_bp=high)
+        signal(target=target, lo=low, hi=high)
 
 
 def test_a_horizon_is_at_least_a_day(signal: Make) -> None:
@@ -40,9 +40,9 @@ def test_a_horizon_is_at_least_a_day(signal: Make) -> None:
 def test_a_well_formed_signal_prints_itself(signal: Make) -> None:
     assert signal("AAA", -5).record() == {
         "asset": "AAA",
-        "target_bp": -5,
-        "lo_bp": -5,
-        "hi_bp": -5,
+        "target_e8": -50_000,
+        "lo_e8": -50_000,
+        "hi_e8": -50_000,
         "horizon_days": 5,
         "reason": "test",
         "evidence": "f0",

@@ -1,4 +1,4 @@
-"""From scores to whole numbers."""
+"""From the weights of a book to whole numbers that a policy admits."""
 
 import math
 from dataclasses import replace
@@ -9,71 +9,75 @@ import pytest
 from hypothesis import given, strategies as st
 
 from alphaloom.campaign.trade import next_trading_day
-from alphaloom.risk import Sizing, signals_from_scores
-from alphaloom.risk.signal import RiskError, Signal
+from alphaloom.risk import UNITS_PER_BP, BookState, Policy, Sizing, Standing, decide, size_book
+from alphaloom.risk.signal import RiskError
 
-SIZING = Sizing(10_000, 5, rank_ic=0.03, rank_ic_error=0.01, reason="combination", evidence="set1")
-
-
-def targets(signals: tuple[Signal, ...]) -> dict[str, int]:
-    """Return the target of each asset."""
-    return {signal.asset: signal.target_bp for signal in signals}
+SIZING = Sizing(5, rank_ic=0.03, rank_ic_error=0.01, reason="combination", evidence="set1")
+LARGE = Policy(single_name_cap_bp=1_000_000, interval_width_cap_bp=1_000_000, gross_cap_bp=1_000_000)
+NOW = date(2020, 3, 2)
+STANDINGS = {"set1": Standing("set1", "accepted", similarity_bp=0, status="live")}
 
 
-def test_the_top_fifth_is_bought_and_the_bottom_sold() -> None:
-    names = [f"N{i:02d}" for i in range(15)]
-    found = targets(signals_from_scores(names, [float(i) for i in range(15)], SIZING))
-    assert found == {"N14": 3334, "N13": 3333, "N12": 3333, "N00": -3334, "N01": -3333, "N02": -3333}
+def even_book(names: int) -> dict[str, float]:
+    """Return a book of a fifth of the names on each side, in equal weights that add up to 1."""
+    side = max(names // 5, 1)
+    weights = {f"N{place:04d}": 1 / side for place in range(side)}
+    return weights | {f"N{names - 1 - place:04d}": -1 / side for place in range(side)}
 
 
-def test_bounds_are_one_standard_error_of_the_edge_away() -> None:
-    signals = signals_from_scores(
-        [f"N{i:02d}" for i in range(10)], list(range(10)), replace(SIZING, side_bp=150, rank_ic_error=0.015)
-    )
-    assert [(signal.lo_bp, signal.target_bp, signal.hi_bp) for signal in signals] == [
-        (-113, -75, -37),
-        (-113, -75, -37),
-        (37, 75, 113),
-        (37, 75, 113),
+def test_targets_are_the_weights_and_bounds_one_standard_error_of_the_edge_away() -> None:
+    book = size_book({"A": 0.0075, "B": -0.0075, "C": 0.0}, replace(SIZING, rank_ic_error=0.015), LARGE)
+    assert book.scale == 1
+    assert [(s.asset, s.lo_e8, s.target_e8, s.hi_e8) for s in book.signals] == [
+        ("A", 375_000, 750_000, 1_125_000),
+        ("B", -1_125_000, -750_000, -375_000),
     ]
 
 
 @pytest.mark.parametrize(("mean", "error"), [(0.01, 0.02), (0.0, 0.01), (math.nan, 0.01), (0.01, math.nan)])
 def test_an_edge_that_may_be_nothing_has_a_bound_at_nothing(mean: float, error: float) -> None:
-    sizing = replace(SIZING, rank_ic=mean, rank_ic_error=error)
-    signals = signals_from_scores([f"N{i:02d}" for i in range(10)], list(range(10)), sizing)
-    assert {(min(abs(s.lo_bp), abs(s.hi_bp)), max(abs(s.lo_bp), abs(s.hi_bp))) for s in signals} == {(0, 10_000)}
+    (signal,) = size_book({"A": 0.01}, replace(SIZING, rank_ic=mean, rank_ic_error=error), LARGE).signals
+    assert (signal.lo_e8, signal.target_e8, signal.hi_e8) == (0, 1_000_000, 2_000_000)
 
 
 def test_what_is_no_longer_wanted_is_closed() -> None:
-    names = [f"N{i:02d}" for i in range(10)]
-    signals = signals_from_scores(names, list(range(10)), SIZING, {"OLD": 70, "N09": 5, "N05": -20, "NIL": 0})
-    assert targets(signals) == {"N00": -5000, "N01": -5000, "N05": 0, "N08": 5000, "N09": 5000, "OLD": 0}
-    closing = next(signal for signal in signals if signal.asset == "OLD")
-    assert (closing.lo_bp, closing.hi_bp, closing.reason) == (0, 0, "combination: no longer wanted")
+    signals = size_book({"A": 0.01, "NEW": 0.0}, SIZING, LARGE, {"OLD": 70, "A": 5, "NIL": 0}).signals
+    assert [(signal.asset, signal.target_e8) for signal in signals] == [("A", 1_000_000), ("OLD", 0)]
+    assert (signals[1].lo_e8, signals[1].hi_e8, signals[1].reason) == (0, 0, "combination: no longer wanted")
 
 
-def test_few_scores_want_nothing() -> None:
-    scores = [1.0] * 9 + [math.nan] * 5
-    assert signals_from_scores([f"N{i:02d}" for i in range(14)], scores, SIZING) == ()
+@pytest.mark.parametrize("weight", [math.nan, math.inf, -math.inf])
+def test_a_weight_that_means_nothing_is_refused(weight: float) -> None:
+    with pytest.raises(RiskError, check=lambda error: error.code == "signal", match="no finite number"):
+        size_book({"A": weight}, SIZING, LARGE)
 
 
-@pytest.mark.parametrize(
-    ("symbols", "scores"), [(["A"], [math.inf]), (["A", "B"], [1.0]), (["A", "A"], [1.0, 2.0]), (["A"], [-math.inf])]
+@pytest.mark.parametrize("names", [20, 50, 100, 500, 3_000])
+def test_the_shipped_policy_admits_a_book_of_any_size_and_refuses_a_bad_one(names: int) -> None:
+    weights = even_book(names)
+    state = BookState({}, dict.fromkeys(weights, NOW), 10_000, 10_000)
+    book = size_book(weights, SIZING, Policy())
+    assert len(decide(book.signals, state, Policy(), NOW, STANDINGS).approved) == len(weights)
+    assert (book.scale == 1) == (names >= 500)
+    planted = [replace(signal, hi_e8=600 * UNITS_PER_BP) for signal in book.signals if signal.target_e8 > 0]
+    assert not decide(planted, state, Policy(), NOW, STANDINGS).approved
+
+
+@given(
+    st.dictionaries(st.sampled_from("ABCDEFGH"), st.floats(-2, 2), min_size=1),
+    st.floats(0, 0.05),
+    st.tuples(*[st.integers(1, 20_000)] * 4),
 )
-def test_scores_that_mean_nothing_are_refused(symbols: list[str], scores: list[float]) -> None:
-    with pytest.raises(RiskError, check=lambda error: error.code == "signal"):
-        signals_from_scores(symbols, scores, SIZING)
-
-
-@given(st.lists(st.floats(-5, 5) | st.just(math.nan), max_size=60), st.integers(0, 20_000))
-def test_sides_balance_to_the_basis_point_in_any_order(scores: list[float], side: int) -> None:
-    names = [f"N{i:02d}" for i in range(len(scores))]
-    sizing = replace(SIZING, side_bp=side)
-    signals = signals_from_scores(names, scores, sizing)
-    assert sum(signal.target_bp for signal in signals) == 0
-    assert sum(abs(signal.target_bp) for signal in signals) in (0, 2 * side)
-    assert signals_from_scores(names[::-1], scores[::-1], sizing) == signals
+def test_a_sized_book_fits_every_limit_on_exposure_and_keeps_its_proportions(
+    weights: dict[str, float], error: float, caps: tuple[int, int, int, int]
+) -> None:
+    names = ("single_name_cap_bp", "interval_width_cap_bp", "gross_cap_bp", "net_cap_bp")
+    policy = Policy.model_validate({**dict(zip(names, caps, strict=True)), "turnover_cap_bp": 1_000_000})
+    book = size_book(weights, replace(SIZING, rank_ic_error=error), policy)
+    state = BookState({}, dict.fromkeys(weights, NOW), 10_000, 10_000)
+    assert len(decide(book.signals, state, policy, NOW, STANDINGS).approved) == len(book.signals)
+    assert book.rounding_e8(weights) <= 2
+    assert all(signal.target_e8 * weights[signal.asset] > 0 for signal in book.signals)
 
 
 @given(

@@ -62,7 +62,7 @@ def test_a_position_in_words_goes_and_the_words_around_it_stay(
 
 WHO = st.sampled_from(["symbol", "ticker", "asset", "isin", "Symbol", "instrument"])
 HOW_MUCH = st.sampled_from(
-    ["quantity", "qty", "target", "weight", "notional", "target_bp", "shares", "position", "exposure"]
+    ["quantity", "qty", "target", "weight", "notional", "target_bp", "target_e8", "shares", "position", "exposure"]
 )
 value = st.one_of(st.integers(1000, 10**9), st.floats(0.001, 1e6), st.sampled_from(["12,000", "77.5%"]))
 SPELLINGS: tuple[Callable[[Any], str], ...] = (

@@ -1,0 +1,118 @@
+"""Read from the ledger what stands behind a signal; the gate itself reads nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from ..evaluation import Reviews
+from ..ledger import JSON, Ledger, LibraryRow, Run, VerdictRow, compute_digest
+from .standing import Standing, list_ids
+
+UNPROVEN = "unproven"
+UNCONTAINED = "uncontained"
+"""Code of the warning on a sheet whose factor's code ran without a sandbox."""
+REVIEW_WORDS = {"approve": "approved", "reject": "refused", "ask": "refused"}
+
+
+def read_standings(ledger: Ledger, evidence: str) -> dict[str, Standing]:
+    """Return what the record says of each id that a signal names, and of the members of combinations, by id.
+
+    An id that the library does not hold has no standing, and the gate refuses what rests on it.
+    """
+    reader = _RecordReader(ledger)
+    found: dict[str, Standing] = {}
+    waiting = list(list_ids(evidence))
+    while waiting:
+        name = waiting.pop()
+        standing = None if name in found else reader.read(name)
+        if standing is not None:
+            found[name] = standing
+            waiting += standing.members
+    return dict(sorted(found.items()))
+
+
+class _RecordReader:
+    """Reads the ledger's rows once for all ids."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._rows = {row.factor_id: row for row in ledger.library.rows()}
+        self._status = {change.factor_id: change.status for change in ledger.library.standings()}  # the last one stands
+        self._runs = {run.id: run for run in ledger.runs.all()}
+        self._outcomes: dict[tuple[str, Any], Mapping[str, Any] | None] = {
+            (trial.subject, trial.number): trial.outcome for trial in ledger.trials.all()
+        }
+
+    def read(self, name: str) -> Standing | None:
+        """Return the standing of one id; None if the library does not hold it."""
+        row = self._rows.get(name)
+        if row is None:
+            return None
+        run, home = self._runs.get(row.run), self._find_home(row)
+        verdict = next((verdict for verdict in self._ledger.verdicts.of(row.run) if verdict.factor_id == home), None)
+        reasons = {reason["step"]: reason for reason in verdict.reasons} if verdict else {}
+        return Standing(
+            factor_id=name,
+            verdict=self._read_verdict(row, verdict, home),
+            digest=compute_digest(asdict(verdict)) if verdict else "",
+            trial=verdict.metrics.get("trial") if verdict else None,
+            similarity_bp=_read_similarity(reasons),
+            nearest=str(reasons.get("originality", {}).get("message", "")),
+            correlation_bp=_round_up_bp(reasons.get("redundancy", {}).get("numbers", {}).get("rank_correlation")),
+            review=self._read_review(run, home),
+            status=self._status.get(name, "live"),
+            leak_alarm=_has_alarm(run, verdict),
+            contained=not any(line.get("code") == UNCONTAINED for line in row.sheet.get("warnings", ())),
+            members=self._list_members(row.run, name),
+        )
+
+    def _list_members(self, run: str, name: str) -> tuple[str, ...]:
+        event = self._ledger.events.get(run, "set", name)
+        return tuple(event.body) if event else ()
+
+    def _find_home(self, row: LibraryRow) -> str:
+        """Return the id under which a factor was judged: its own, or of a member that of its accepted combination."""
+        if row.origin != "member":
+            return row.factor_id
+        homes = [event.key for event in self._ledger.events.of(row.run, "set") if row.factor_id in event.body]
+        return next((home for home in homes if home in self._rows), row.factor_id)
+
+    def _read_verdict(self, row: LibraryRow, verdict: VerdictRow | None, home: str) -> str:
+        """Return how it was proven; what the gate decided needs its verdict and the outcome of its trial."""
+        if row.origin not in ("accepted", "member", "promoted"):
+            return row.origin
+        outcome = self._outcomes.get((home, verdict.metrics.get("trial"))) if verdict else None
+        if verdict is None or outcome is None:
+            return UNPROVEN
+        promoted = row.origin == "promoted"
+        wanted, passed = ("watchlist" if promoted else "accepted"), promoted or bool(outcome.get("passed"))
+        return row.origin if verdict.verdict == wanted and passed else UNPROVEN
+
+    def _read_review(self, run: Run | None, home: str) -> str:
+        decision = Reviews.of(self._ledger, run).decision(home) if run else None
+        return REVIEW_WORDS.get(decision.decision, "") if decision else ""
+
+
+def _read_similarity(reasons: Mapping[str, Mapping[str, Any]]) -> int | None:
+    """Return the known share of a formula in basis points, rounded up; None where the gate did not compare."""
+    reason = reasons.get("originality")
+    return None if reason is None else _round_up_bp(reason["numbers"].get("ratio", 0.0))
+
+
+def _round_up_bp(share: float | None) -> int | None:
+    return None if share is None else math.ceil(round(abs(share) * 10_000, 6))
+
+
+def _has_alarm(run: Run | None, verdict: VerdictRow | None) -> bool:
+    """Return whether a RankIC on selection is beyond the run's leak threshold and no person has acknowledged it."""
+    selection = verdict.metrics.get("selection") if verdict else None
+    if run is None or verdict is None or not selection:
+        return False
+    settings: Mapping[str, Any] = (run.config.get("settings") or {}).get("evidence", {})
+    limit: JSON = settings.get("leak_rank_ic")
+    acknowledged: Sequence[str] = settings.get("acknowledged") or ()
+    too_good = isinstance(limit, float | int) and abs(selection.get("rank_ic") or 0.0) > limit
+    return too_good and verdict.factor_id not in acknowledged
