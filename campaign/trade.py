@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,12 @@ from ..risk import (
     UNITS_PER_BP,
     BookState,
     Decision,
+    Policy,
     RiskLimits,
     SizedBook,
     Sizing,
     decide,
+    measure_doubt,
     read_policy,
     read_standings,
     size_book,
@@ -41,7 +44,7 @@ BOUNDS_NOTE = (
 
 @dataclass(frozen=True)
 class Trade:
-    """What a campaign asks of the risk gate, and its answer.
+    """What the risk gate was asked, and its answer.
 
     Attributes
     ----------
@@ -51,35 +54,62 @@ class Trade:
         The signals, and the share of the book that the policy has room for.
     weights
         What the backtest would hold, as shares of equity.
+    doubt_e8
+        Relative standard error of the forecast's search RankIC in 1e-8, which sets the bounds.
     notes
-        RiskLimits of the campaign file that are looser than the policy of the workspace, which holds.
+        Limits of the campaign file that are looser than the policy of the workspace, which holds.
     """
 
     decision: Decision
     book: SizedBook
     weights: Mapping[str, float]
-    notes: tuple[str, ...]
+    doubt_e8: int
+    notes: tuple[str, ...] = ()
 
 
 def trade(closing: Closing, panel: Panel, asked: RiskLimits, ledger: Ledger) -> Trade | None:
     """Ask the risk gate for the positions of the panel's last day, for an empty book; None without a combination.
 
     The weights are those that the backtest holds. The policy is the workspace's, which the campaign file may tighten.
-    What stands behind the signals is read from the ledger. The decision is for the next trading day.
     """
     if closing.targets is None or closing.search is None:
         return None
     sheet = closing.search
     error = abs(sheet.rank_ic / sheet.t) if sheet.t else float("nan")
-    parts = ", ".join(part.factor_id for part in closing.parts)
-    evidence = SEPARATOR.join(closing.evidence)
-    sizing = Sizing(sheet.horizon_days, sheet.rank_ic, error, f"combination of {parts}", evidence)
+    sizing = Sizing(
+        sheet.horizon_days,
+        measure_doubt(sheet.rank_ic, error),
+        describe_combination([part.factor_id for part in closing.parts]),
+        SEPARATOR.join(closing.evidence),
+    )
     policy, notes = read_policy(ledger.workspace).tightened(asked)
     weights = {name: float(weight) for name, weight in zip(panel.symbols, closing.targets, strict=True) if weight}
-    book = size_book(weights, sizing, policy)
-    state = BookState({}, _find_last_price_days(panel), equity=START_CENTS, high_water=START_CENTS)
-    day = next_trading_day(panel.dates)
-    return Trade(decide(book.signals, state, policy, day, read_standings(ledger, evidence)), book, weights, notes)
+    return replace(ask_gate(weights, sizing, policy, panel, ledger), notes=notes)
+
+
+def describe_combination(names: Sequence[str]) -> str:
+    """Return the reason of a signal, from the ids of what is combined."""
+    return f"combination of {', '.join(names)}"
+
+
+def ask_gate(
+    weights: Mapping[str, float],
+    sizing: Sizing,
+    policy: Policy,
+    panel: Panel,
+    ledger: Ledger,
+    held: Mapping[str, int] = MappingProxyType({}),
+) -> Trade:
+    """Size a book for the trading day after the panel's last, and ask the risk gate for it.
+
+    What stands behind the signals is read from the ledger. `held` are exposures in 1e-8 of equity; without any it is a
+    new paper book.
+    """
+    book = size_book(weights, sizing, policy, held)
+    state = BookState(held, _find_last_price_days(panel), equity=START_CENTS, high_water=START_CENTS)
+    known = read_standings(ledger, sizing.evidence)
+    decision = decide(book.signals, state, policy, next_trading_day(panel.dates), known)
+    return Trade(decision, book, weights, sizing.doubt_e8)
 
 
 def next_trading_day(dates: NDArray[np.datetime64]) -> date:
@@ -108,6 +138,7 @@ def summary(trade: Trade | None, last: np.datetime64) -> dict[str, Any] | None:
         "bounds": BOUNDS_NOTE,
         "approved": len(decision.approved),
         "refused": len(decision.rulings) - len(decision.approved),
+        "doubt_e8": trade.doubt_e8,
         "scale": round(float(trade.book.scale), 6),
         "rounding_bp": round(trade.book.rounding_e8(trade.weights) / UNITS_PER_BP, 8),
         "policy_notes": list(trade.notes),

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         Combining as Combining,
         JudgedRun as JudgedRun,
         hold_fixed as hold_fixed,
+        weigh_fixed as weigh_fixed,
         write_combination as write_combination,
     )
     from .sealed_exam import (
@@ -28,7 +29,7 @@ else:
         {
             "backtest": "Book run_backtest target_weights",
             "blend": "blend_values",
-            "combination": "Combination CombinationPart Combining JudgedRun hold_fixed write_combination",
+            "combination": "Combination CombinationPart Combining JudgedRun hold_fixed weigh_fixed write_combination",
             "sealed_exam": "find_own_opening list_earlier_openings run_sealed_exam",
         },
     )

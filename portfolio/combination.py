@@ -21,7 +21,7 @@ from ..evidence.scoring import Profiler, Scorer, market_return, round_significan
 from ..factors import rank_rows
 from ..ledger.files import make_file
 from ..market import Panel
-from .blend import Blend, blend_ranks
+from .blend import Blend, blend_ranks, weigh_ranks
 from .combiners import COMBINER_KINDS, CombinerKind, build_combiner
 from .moments import RankMoments, measure_moments, standard_ranks
 from .trading_rate import choose_trading_rate, measure_half_life, slow_score
@@ -251,6 +251,17 @@ def hold_fixed(parts: Sequence[CombinationPart], weights: Sequence[float], rate:
         share += weight * is_present
     mean = np.where(share > 0, total / np.where(share > 0, share, 1.0), np.nan)
     return slow_score(mean.astype(np.float32), rate)
+
+
+def weigh_fixed(parts: Sequence[CombinationPart], weights: Sequence[float], rate: float) -> Frame:
+    """Return what `hold_fixed` does, with a missing value counted as the middle rank: so learnt weights were learnt.
+
+    Parameters and shape are those of `hold_fixed`; the score is in [-0.5, 0.5].
+    """
+    share = sum(weights)
+    row = np.array([weight / share * part.sign for part, weight in zip(parts, weights, strict=True)])
+    ranks = [standard_ranks(part.values) for part in parts]
+    return slow_score(weigh_ranks(ranks, np.tile(row, (len(ranks[0]), 1))), rate)
 
 
 def write_combination(score: NDArray[np.float32], panel: Panel, path: Path) -> int:

@@ -10,14 +10,24 @@ if TYPE_CHECKING:
     from .decision import Approved as Approved, Decision as Decision, decide as decide
     from .policy import (
         STANDING_RULES as STANDING_RULES,
-        RiskLimits as RiskLimits,
         Policy as Policy,
         PolicyException as PolicyException,
+        RiskLimits as RiskLimits,
     )
     from .policy_file import POLICY_FILE as POLICY_FILE, read_policy as read_policy
     from .record import read_standings as read_standings
-    from .signal import UNITS_PER_BP as UNITS_PER_BP, RiskError as RiskError, Signal as Signal
-    from .sizing import SizedBook as SizedBook, Sizing as Sizing, size_book as size_book
+    from .signal import (
+        UNITS_PER_BP as UNITS_PER_BP,
+        UNITS_PER_EQUITY as UNITS_PER_EQUITY,
+        RiskError as RiskError,
+        Signal as Signal,
+    )
+    from .sizing import (
+        SizedBook as SizedBook,
+        Sizing as Sizing,
+        measure_doubt as measure_doubt,
+        size_book as size_book,
+    )
     from .standing import SEPARATOR as SEPARATOR, Standing as Standing
     from .state import BookState as BookState
 else:
@@ -28,8 +38,8 @@ else:
             "policy": "STANDING_RULES RiskLimits Policy PolicyException",
             "policy_file": "POLICY_FILE read_policy",
             "record": "read_standings",
-            "signal": "UNITS_PER_BP RiskError Signal",
-            "sizing": "SizedBook Sizing size_book",
+            "signal": "UNITS_PER_BP UNITS_PER_EQUITY RiskError Signal",
+            "sizing": "SizedBook Sizing measure_doubt size_book",
             "standing": "SEPARATOR Standing",
             "state": "BookState",
         },

@@ -20,24 +20,23 @@ class Sizing:
     ----------
     horizon_days
         Horizon of the scores, in days.
-    rank_ic, rank_ic_error
-        Mean daily RankIC on the search window and its Newey-West standard error: their ratio sets the bounds.
+    doubt_e8
+        Relative standard error of the forecast in 1e-8, from 0 to 1e8 (`measure_doubt`): it sets the bounds.
     reason, evidence
         Copied to every signal.
     """
 
     horizon_days: int
-    rank_ic: float
-    rank_ic_error: float
+    doubt_e8: int
     reason: str
     evidence: str
 
-    @property
-    def doubt_e8(self) -> int:
-        """Return the relative standard error of the RankIC in 1e-8, rounded up, at most 1; 1 where it is unknown."""
-        if not (math.isfinite(self.rank_ic) and math.isfinite(self.rank_ic_error)) or self.rank_ic == 0:
-            return UNITS_PER_EQUITY
-        return math.ceil(min(abs(self.rank_ic_error / self.rank_ic), 1.0) * UNITS_PER_EQUITY)
+
+def measure_doubt(rank_ic: float, error: float) -> int:
+    """Return the relative standard error of a mean RankIC in 1e-8, rounded up, at most 1e8; 1e8 where it is unknown."""
+    if not (math.isfinite(rank_ic) and math.isfinite(error)) or rank_ic == 0:
+        return UNITS_PER_EQUITY
+    return math.ceil(min(abs(error / rank_ic), 1.0) * UNITS_PER_EQUITY)
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,7 @@ def size_book(
     SizedBook
         Signals by asset, without those of 0 that nobody holds. A target is rounded towards 0. A target that is
         proportional to the edge is as uncertain as the edge, so bounds are one standard error of the search RankIC
-        away, ``target * (1 -+ error / rank_ic)``, rounded outwards and never across 0.
+        away, ``target * (1 -+ doubt)``, rounded outwards and never across 0.
 
     Raises
     ------

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 import typer
 
-from . import doctor, market, sandbox
+from . import doctor, market, sandbox, targets
 from .campaign import log, review, run, status
 from .evidence import combine, control, power, unseal, verify
 from .factor import compare, formulas, score, similar
@@ -48,6 +48,7 @@ app.command(short_help="Decide on what passed the gate.")(review.review)
 app.command(short_help="Tell what happened in a run.")(log.log)
 app.command(short_help="Stop a run, losing nothing.")(run.stop)
 app.command(short_help="Write a run's report again.")(run.report)
+app.command(short_help="Say what accepted factors would hold today.")(targets.targets)
 score.app.command(cls=FormulaCommand, short_help="Say what formulas are, or what is wrong.")(formulas.check)
 score.app.command(cls=FormulaCommand, short_help="Write formulas in another language.")(formulas.translate)
 score.app.command(cls=FormulaCommand, short_help="Say a formula in plain words.")(formulas.explain)

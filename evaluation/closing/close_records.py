@@ -224,6 +224,8 @@ class SignalSummary(ResultsPart):
         Counts.
     withheld_for
         In runs of before the gate knew the evidence: factors whose leak alarm withheld every signal after the decision.
+    doubt_e8
+        Relative standard error of the forecast in 1e-8, which sets the bounds; None in older runs.
     scale
         Share of the book's weights that the policy has room for; 1 in older runs, whose book was not sized.
     rounding_bp
@@ -241,6 +243,7 @@ class SignalSummary(ResultsPart):
     approved: int = 0
     refused: int = 0
     withheld_for: tuple[str, ...] = ()
+    doubt_e8: int | None = None
     scale: float = 1.0
     rounding_bp: float = 0.0
     book: tuple[RuleCheckLine, ...] = ()

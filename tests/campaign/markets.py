@@ -26,8 +26,8 @@ BRIEF = [
 ]
 """A few seconds; nothing in the gate is lowered."""
 
-CLOSING = [*BRIEF, "evidence.open_sealed=true", "evidence.leak_rank_ic=0.5", "risk.single_name_cap_bp=2000"]
-"""A close in which everything happens: on few names each position is large, and strong plants look like a leak."""
+CLOSING = [*BRIEF, "evidence.open_sealed=true", "evidence.leak_rank_ic=0.5", "risk.single_name_cap_bp=400"]
+"""A close in which everything happens: the risk gate is tightened, and strong plants would look like a leak."""
 
 
 def strong(days: int = 700, names: int = 60, seed: int = 3) -> Panel:

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from alphaloom.campaign.trade import next_trading_day
-from alphaloom.risk import UNITS_PER_BP, BookState, Policy, Sizing, Standing, decide, size_book
+from alphaloom.risk import UNITS_PER_BP, BookState, Policy, Sizing, Standing, decide, measure_doubt, size_book
 from alphaloom.risk.signal import RiskError
 
-SIZING = Sizing(5, rank_ic=0.03, rank_ic_error=0.01, reason="combination", evidence="set1")
+SIZING = Sizing(5, measure_doubt(0.03, 0.01), reason="combination", evidence="set1")
 LARGE = Policy(single_name_cap_bp=1_000_000, interval_width_cap_bp=1_000_000, gross_cap_bp=1_000_000)
 NOW = date(2020, 3, 2)
 STANDINGS = {"set1": Standing("set1", "accepted", similarity_bp=0, status="live")}
@@ -26,7 +26,7 @@ def even_book(names: int) -> dict[str, float]:
 
 
 def test_targets_are_the_weights_and_bounds_one_standard_error_of_the_edge_away() -> None:
-    book = size_book({"A": 0.0075, "B": -0.0075, "C": 0.0}, replace(SIZING, rank_ic_error=0.015), LARGE)
+    book = size_book({"A": 0.0075, "B": -0.0075, "C": 0.0}, replace(SIZING, doubt_e8=50_000_000), LARGE)
     assert book.scale == 1
     assert [(s.asset, s.lo_e8, s.target_e8, s.hi_e8) for s in book.signals] == [
         ("A", 375_000, 750_000, 1_125_000),
@@ -36,7 +36,7 @@ def test_targets_are_the_weights_and_bounds_one_standard_error_of_the_edge_away(
 
 @pytest.mark.parametrize(("mean", "error"), [(0.01, 0.02), (0.0, 0.01), (math.nan, 0.01), (0.01, math.nan)])
 def test_an_edge_that_may_be_nothing_has_a_bound_at_nothing(mean: float, error: float) -> None:
-    (signal,) = size_book({"A": 0.01}, replace(SIZING, rank_ic=mean, rank_ic_error=error), LARGE).signals
+    (signal,) = size_book({"A": 0.01}, replace(SIZING, doubt_e8=measure_doubt(mean, error)), LARGE).signals
     assert (signal.lo_e8, signal.target_e8, signal.hi_e8) == (0, 1_000_000, 2_000_000)
 
 
@@ -73,7 +73,7 @@ def test_a_sized_book_fits_every_limit_on_exposure_and_keeps_its_proportions(
 ) -> None:
     names = ("single_name_cap_bp", "interval_width_cap_bp", "gross_cap_bp", "net_cap_bp")
     policy = Policy.model_validate({**dict(zip(names, caps, strict=True)), "turnover_cap_bp": 1_000_000})
-    book = size_book(weights, replace(SIZING, rank_ic_error=error), policy)
+    book = size_book(weights, replace(SIZING, doubt_e8=measure_doubt(0.03, error)), policy)
     state = BookState({}, dict.fromkeys(weights, NOW), 10_000, 10_000)
     assert len(decide(book.signals, state, policy, NOW, STANDINGS).approved) == len(book.signals)
     assert book.rounding_e8(weights) <= 2

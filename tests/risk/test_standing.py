@@ -16,9 +16,9 @@ from alphaloom.ledger.records import StatusChange
 from alphaloom.risk import (
     POLICY_FILE,
     BookState,
-    RiskLimits,
     Policy,
     PolicyException,
+    RiskLimits,
     Standing,
     decide,
     read_policy,

@@ -1,0 +1,236 @@
+"""What the accepted factors of a library, or of one run, would hold on a day, asked of the risk gate."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..evaluation.closing import Results
+from ..evidence.values import PYTHON_FOLDER, Computing, Contained
+from ..factors import Engine
+from ..ledger import Ledger, Run
+from ..library import Entry, list_entries
+from ..market import Panel, adjust_forwards
+from ..portfolio import CombinationPart, hold_fixed, target_weights, weigh_fixed
+from ..risk import SEPARATOR, UNITS_PER_EQUITY, RiskError, RiskLimits, Sizing, read_policy
+from ..sandbox import Runner
+from .trade import Trade, ask_gate, describe_combination
+
+DECAYING_SHARE: Final = 0.5
+"""Share of its weight that a run's book keeps while any of its evidence is flagged as decaying; the rest is cash."""
+
+
+@dataclass(frozen=True)
+class RunBook:
+    """What a finished run trades.
+
+    Attributes
+    ----------
+    run
+        The run's id.
+    evidence
+        The accepted combination or factors, by id.
+    weights
+        Signed weight of each factor that is combined.
+    rate
+        Share of the way to the score that is traded each day.
+    combiner
+        How the factors are combined.
+    tested
+        True where the gate tested exactly this.
+    horizon_days, doubt_e8
+        Horizon of the scores, and the relative standard error of the forecast in 1e-8.
+    limits
+        What its campaign file asked of the risk gate: it may tighten the policy.
+    """
+
+    run: str
+    evidence: tuple[str, ...]
+    weights: Mapping[str, float]
+    rate: float
+    combiner: str
+    tested: bool
+    horizon_days: int
+    doubt_e8: int
+    limits: RiskLimits
+
+
+@dataclass(frozen=True)
+class Targets:
+    """The targets of a day.
+
+    Attributes
+    ----------
+    trade
+        The question to the risk gate and its answer.
+    books
+        What is traded, and the share of equity that each has a side.
+    left_out
+        Why a run's book is not traded, by run.
+    """
+
+    trade: Trade
+    books: Mapping[str, tuple[RunBook, float]]
+    left_out: Mapping[str, str]
+
+
+def build_targets(
+    ledger: Ledger,
+    panel: Panel,
+    runner: Runner | None = None,
+    run: str = "",
+    held: Mapping[str, int] = MappingProxyType({}),
+) -> Targets:
+    """Return what the accepted factors would hold after the panel's last day, and what the risk gate says to it.
+
+    Parameters
+    ----------
+    panel
+        The newest data; its last row is the day that is decided on.
+    runner
+        Where Python factors run; without it a run that needs one is left out.
+    run
+        Only what this run accepted; empty for every run with a live factor in the library. Runs share equity equally.
+        One whose evidence decays keeps `DECAYING_SHARE` of its part, and a retired one has none.
+    held
+        Exposures held, in 1e-8 of equity.
+
+    Raises
+    ------
+    RiskError
+        Nothing that was accepted can be traded.
+    """
+    entries = {entry.factor_id: entry for entry in list_entries(ledger)}
+    found, left_out = _find_books(ledger, entries, run)
+    left_out |= {book.run: why for book in found if (why := _find_obstacle(book, entries, panel, runner))}
+    traded = [book for book in found if book.run not in left_out]
+    if not traded:
+        raise _nothing_to_trade(left_out, run)
+    books = {book.run: (book, _share(book, entries) / len(traded)) for book in traded}
+    weights = _add_up(books.values(), entries, _open_computing(ledger, panel, runner))
+    sizing = Sizing(
+        max(book.horizon_days for book in traded),
+        max(book.doubt_e8 for book in traded),
+        describe_combination(sorted({name for book in traded for name in book.weights})),
+        SEPARATOR.join(sorted({name for book in traded for name in book.evidence})),
+    )
+    policy = read_policy(ledger.workspace)
+    for book in traded:
+        policy, _ = policy.tightened(book.limits)
+    return Targets(ask_gate(weights, sizing, policy, panel, ledger, held), books, left_out)
+
+
+def _share(book: RunBook, entries: Mapping[str, Entry]) -> float:
+    decays = any(entries[name].status == "decaying" for name in book.evidence)
+    return DECAYING_SHARE if decays else 1.0
+
+
+def _add_up(
+    books: Iterable[tuple[RunBook, float]], entries: Mapping[str, Entry], computing: Computing
+) -> dict[str, float]:
+    """Return the weights of all books together, without zeros."""
+    weights: dict[str, float] = {}
+    for book, share in books:
+        last = target_weights(_score(book, entries, computing)[-book.horizon_days :], book.horizon_days)[-1]
+        for name, weight in zip(computing.panel.symbols, last, strict=True):
+            if weight:
+                weights[name] = weights.get(name, 0.0) + share * float(weight)
+    return weights
+
+
+def _find_books(ledger: Ledger, entries: Mapping[str, Entry], run: str) -> tuple[list[RunBook], dict[str, str]]:
+    """Return what each run trades, the oldest run first, and why others trade nothing."""
+    own = {entry.run for entry in entries.values() if entry.origin == "accepted" and entry.status != "retired"}
+    books, left_out = [], {}
+    for found in ledger.runs.all():
+        if found.id != run and (run or found.id not in own):
+            continue
+        results = ledger.artefacts.read(found.id, "results.json")
+        book = _read_book(found, Results.read(json.loads(results))) if results else None
+        if book is None:
+            left_out[found.id] = (
+                "it accepted nothing" if results else "it has no results: it did not end, or was no campaign"
+            )
+        else:
+            books.append(book)
+    return books, left_out
+
+
+def _read_book(run: Run, results: Results) -> RunBook | None:
+    """Return what a run trades, from its results; None if it accepted nothing."""
+    combination, signals = results.combination, results.signals
+    if combination is None or not combination.factors:
+        return None
+    tested = [entry.id for entry in results.accepted if sorted(entry.members or ()) == sorted(combination.factors)]
+    evidence = tested if combination.tested and tested else sorted(entry.id for entry in results.accepted)
+    doubt = signals.doubt_e8 if signals and signals.doubt_e8 is not None else UNITS_PER_EQUITY
+    return RunBook(
+        run=run.id,
+        evidence=tuple(evidence),
+        weights={name: float(weight or 0.0) for name, weight in combination.weights.items()},
+        rate=float(combination.trading_rate or 1.0),
+        combiner=combination.combiner or "equal",
+        tested=combination.tested,
+        horizon_days=int(run.config["settings"]["evidence"]["horizon_days"]),
+        doubt_e8=doubt,
+        limits=RiskLimits.model_validate_json(json.dumps(run.config["settings"].get("risk") or {})),
+    )
+
+
+def _open_computing(ledger: Ledger, panel: Panel, runner: Runner | None) -> Computing:
+    adjusted = adjust_forwards(panel)
+    contained = Contained(adjusted, runner, ledger.workspace / PYTHON_FOLDER) if runner else None
+    return Computing(Engine(adjusted), contained)
+
+
+def _find_obstacle(book: RunBook, entries: Mapping[str, Entry], panel: Panel, runner: Runner | None) -> str:
+    """Return why a book cannot be computed on a panel; empty if it can."""
+    for name in (*book.evidence, *book.weights):
+        entry = entries.get(name)
+        if entry is None:
+            return f"{name} is not in the library"
+        if entry.status == "retired":
+            return f"{name} is retired"
+        missing = sorted(set(entry.fields) - {*panel.fields, *panel.groups})
+        if missing:
+            return f"{name} reads {', '.join(missing)}, which the panel does not have"
+        if entry.expression.code and runner is None:
+            return f"{name} is Python code, which needs the sandbox"
+        if entry.expression.warmup >= panel.days:
+            return f"{name} needs {entry.expression.warmup + 1} days, and the panel has {panel.days}"
+    return ""
+
+
+def _score(book: RunBook, entries: Mapping[str, Entry], computing: Computing) -> NDArray[np.float32]:
+    """Return the score that a book follows, `[T, N]`: as the gate tested it, or the factors at their last weights."""
+    if book.tested and len(book.evidence) == 1 and len(book.weights) > 1:
+        return computing.evaluate([entries[book.evidence[0]].expression])[0]
+    names = sorted(book.weights)
+    values = computing.evaluate([entries[name].expression for name in names])
+    parts = [
+        CombinationPart(name, -1 if book.weights[name] < 0 else 1, frame)
+        for name, frame in zip(names, values, strict=True)
+    ]
+    sizes: Sequence[float] = [abs(book.weights[name]) for name in names]
+    hold = hold_fixed if book.combiner == "equal" or len(parts) == 1 else weigh_fixed
+    return hold(parts, sizes, book.rate)
+
+
+def _nothing_to_trade(left_out: Mapping[str, str], run: str) -> RiskError:
+    """Return the error that says why there are no targets."""
+    said = "; ".join(f"{name}: {why}" for name, why in sorted(left_out.items()))
+    hint = "alphaloom library list shows what was accepted; alphaloom run searches for more."
+    return RiskError(
+        f"Nothing that was accepted can be traded{f' ({said})' if said else ''}.",
+        field="--run" if run else "library",
+        got=run or "nothing accepted and live",
+        allowed="a finished run that accepted a factor",
+        hint=hint,
+        code="no_targets",
+    )

@@ -1,0 +1,251 @@
+"""The command that says what the accepted factors would hold today, and what the risk gate says to it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import DeskError
+from ..figures import count, number, percent, plural, short_id
+from .console import print_object, print_plain, stdout_console
+from .options import AsJson, CampaignFile, PanelFile, SectorsFile, Workspace, check_file_exists
+from .run_lookup import DEFAULT_WORKSPACE, locate_run
+
+if TYPE_CHECKING:
+    from ...campaign import Settings
+    from ...campaign.targets import Targets
+    from ...ledger import Ledger
+    from ...market import Panel
+
+COLUMNS = ("date", "symbol", "weight", "low", "high", "evidence", "valid_until", "decision", "reasons")
+FORMATS = (".csv", ".parquet", ".json")
+MAX_SHOWN = 12
+"""Targets of each side that the terminal shows; the file has all."""
+
+
+def targets(
+    run: Annotated[
+        str, typer.Option("--run", metavar="RUN", help="Only what this run accepted; the whole library by default.")
+    ] = "",
+    panel: PanelFile = None,
+    sectors: SectorsFile = None,
+    campaign: CampaignFile = None,
+    day: Annotated[
+        datetime | None,
+        typer.Option("--day", formats=["%Y-%m-%d"], help="The day whose close is known; the panel's last by default."),
+    ] = None,
+    held: Annotated[
+        Path | None,
+        typer.Option(
+            "--held", metavar="FILE", callback=check_file_exists, help="What you hold, CSV: symbol, weight of equity."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Write every target: .csv, .parquet or .json.")
+    ] = None,
+    workspace: Workspace = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what the accepted and live factors would hold after a day, sized to the policy and asked of the risk gate.
+
+    Nothing is sent anywhere. Weights are shares of equity, negative for short, for the next trading day.
+    """
+    _refuse_format(out)
+    facts = compute_targets(run, panel, sectors, campaign, day, held, workspace)
+    if out is not None:
+        _write(out, facts["targets"])
+    if as_json:
+        print_object(facts)
+    else:
+        _print(facts, out)
+
+
+def _refuse_format(out: Path | None) -> None:
+    if out is not None and out.suffix not in FORMATS:
+        raise DeskError(
+            "The file's ending says its format.", field="--out", got=out.name, allowed=", ".join(FORMATS), code="format"
+        )
+
+
+def compute_targets(
+    run: str,
+    panel: Path | None,
+    sectors: Path | None,
+    campaign: Path | None,
+    day: datetime | None,
+    held: Path | None,
+    workspace: Path | None,
+) -> dict[str, Any]:
+    """Return the targets with their decision, the books behind them, and what is left out."""
+    from ...campaign.targets import build_targets
+    from ...evidence.values import LazySandbox
+    from ...ledger import Ledger
+
+    name, place = locate_run(run, workspace) if run else ("", workspace or DEFAULT_WORKSPACE)
+    with Ledger.open(place, clock=lambda: datetime.now(UTC)) as ledger:
+        name = ledger.runs.find(name).id if name else ""
+        settings = _find_settings(ledger, name, campaign)
+        data = settings.market.given(panel, sectors, None)
+        read, _ = data.open(settings.seed)
+        read = _cut(read, day)
+        with LazySandbox(settings.sandbox) as sandbox:
+            built = build_targets(ledger, read, sandbox, name, _read_held(held, read))
+    return _tell(built, read)
+
+
+def _find_settings(ledger: Ledger, run: str, campaign: Path | None) -> Settings:
+    """Return the settings that name the data: those of a campaign file, or of the run, or of the newest run."""
+    from ...campaign import Settings
+    from ...ledger import read_settings
+
+    if campaign is not None:
+        settings = read_settings(campaign, Settings)
+        return settings.on(settings.market.beside(campaign.parent))
+    campaigns = [row for row in ledger.runs.all() if "settings" in row.config and run in ("", row.id)]
+    return Settings.from_record(campaigns[-1].config["settings"]) if campaigns else Settings()
+
+
+def _cut(panel: Panel, day: datetime | None) -> Panel:
+    """Return the panel up to a day, which must be one of its days."""
+    if day is None:
+        return panel
+    import numpy as np
+
+    rows = int(np.searchsorted(panel.dates, np.datetime64(day.date(), "D"), side="right"))
+    if rows == 0 or panel.dates[rows - 1] != np.datetime64(day.date(), "D"):
+        raise DeskError(
+            "The panel does not have this day.",
+            field="--day",
+            got=str(day.date()),
+            allowed=f"a trading day from {panel.dates[0]} to {panel.dates[-1]}",
+            code="day",
+        )
+    return panel.rows(0, rows)
+
+
+def _read_held(file: Path | None, panel: Panel) -> dict[str, int]:
+    """Return what is held, in 1e-8 of equity; every mistake of the file names its line."""
+    from ...risk import UNITS_PER_EQUITY
+
+    if file is None:
+        return {}
+    with file.open(encoding="utf-8-sig", newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    if not rows or not {"symbol", "weight"} <= set(rows[0]):
+        raise _held_error(file, list(rows[0]) if rows else "no rows", "the columns symbol and weight")
+    held: dict[str, int] = {}
+    for line, row in enumerate(rows, 2):
+        weight = _parse_weight(row["weight"])
+        if weight is None or row["symbol"] in held or row["symbol"] not in panel.symbols:
+            allowed = "a symbol of the panel, each once, and its share of equity such as 0.0125"
+            raise _held_error(file, f"line {line}: {row['symbol']!r}, {row['weight']!r}", allowed)
+        held[row["symbol"]] = round(weight * UNITS_PER_EQUITY)
+    return held
+
+
+def _parse_weight(text: str | None) -> float | None:
+    try:
+        weight = float(text or "")
+    except ValueError:
+        return None
+    return weight if math.isfinite(weight) and abs(weight) <= 100 else None
+
+
+def _held_error(file: Path, got: object, allowed: str) -> DeskError:
+    return DeskError(f"{file} cannot be read as what you hold.", field="--held", got=got, allowed=allowed, code="held")
+
+
+def _tell(built: Targets, panel: Panel) -> dict[str, Any]:
+    """Return targets as plain facts, the table first in order of the symbols."""
+    from ...risk import UNITS_PER_BP, UNITS_PER_EQUITY
+
+    decision = built.trade.decision
+    rows = []
+    for ruling in decision.rulings:
+        signal = ruling.record()["signal"]
+        low, target, high = (signal[f"{name}_e8"] / UNITS_PER_EQUITY for name in ("lo", "target", "hi"))
+        decided = "approved" if ruling.approved else "refused"
+        said = (decision.day, ruling.asset, target, low, high, signal["evidence"], decision.day, decided)
+        rows.append(dict(zip(COLUMNS, (*said, ", ".join(ruling.refusals)), strict=True)))
+    books = [
+        {"run": book.run, "share": share, "evidence": list(book.evidence), "tested": book.tested, "rate": book.rate,
+         "factors": dict(book.weights)}
+        for book, share in built.books.values()
+    ]  # fmt: skip  # a table
+    return {
+        "day": str(panel.dates[-1]),
+        "for": decision.day,
+        "decision": decision.id,
+        "policy": decision.policy,
+        "scale": float(built.trade.book.scale),
+        "rounding_bp": built.trade.book.rounding_e8(built.trade.weights) / UNITS_PER_BP,
+        "approved": len(decision.approved),
+        "refused": len(decision.rulings) - len(decision.approved),
+        "books": books,
+        "left_out": dict(built.left_out),
+        "standings": dict(decision.standings),
+        "book": [check.told() for check in decision.book],
+        "targets": rows,
+    }
+
+
+def _write(out: Path, rows: list[dict[str, Any]]) -> None:
+    """Write the table whole or not at all."""
+    from ...ledger.files import write_whole
+
+    if out.suffix == ".parquet":
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        sink = pa.BufferOutputStream()
+        pq.write_table(pa.Table.from_pylist(rows), sink)
+        write_whole(out, sink.getvalue().to_pybytes())
+        return
+    if out.suffix == ".json":
+        write_whole(out, (json.dumps(rows, indent=1, ensure_ascii=False) + "\n").encode())
+        return
+    lines = [",".join(COLUMNS), *(",".join(_cell(row[name]) for name in COLUMNS) for row in rows)]
+    write_whole(out, ("\n".join(lines) + "\n").encode())
+
+
+def _cell(value: object) -> str:
+    text = f"{value:.8f}" if isinstance(value, float) else str(value)
+    return f'"{text}"' if "," in text else text
+
+
+def _print(facts: dict[str, Any], out: Path | None) -> None:
+    from rich.table import Table
+
+    console = stdout_console()
+    console.print(f"Targets for {facts['for']}, from what was known at the close of {facts['day']}.")
+    for book in facts["books"]:
+        proof = "as the gate tested it" if book["tested"] else "weights learnt after the tests"
+        if len(book["factors"]) == 1:
+            proof = f"{percent(book['rate'], 0)} of the way to it is traded each day, as chosen on search"
+        names = ", ".join(short_id(name) for name in book["evidence"])
+        console.print(f"  {percent(book['share'], 0)} of equity a side follows {names} of {book['run']} ({proof})")
+    for run, why in facts["left_out"].items():
+        console.print(f"  left out: {run}, because {why}")
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for head in ("symbol", "weight", "bounds", "decision"):
+        table.add_column(head, justify="left" if head in ("symbol", "decision") else "right")
+    rows = sorted(facts["targets"], key=lambda row: (-row["weight"], row["symbol"]))
+    shown = rows if len(rows) <= 2 * MAX_SHOWN else [*rows[:MAX_SHOWN], *rows[-MAX_SHOWN:]]
+    for row in shown:
+        bounds = f"{percent(row['low'], 2)} to {percent(row['high'], 2)}"
+        decided = row["decision"] + (f": {row['reasons'].replace('_', ' ')}" if row["reasons"] else "")
+        table.add_row(row["symbol"], percent(row["weight"], 2), bounds, decided)
+    console.print(table)
+    if len(shown) < len(rows):
+        print_plain(f"and {count(len(rows) - len(shown))} between them; --out FILE writes all")
+    room = "" if facts["scale"] == 1 else f"; the policy has room for {number(100 * facts['scale'], 1)} % of the book"
+    print_plain(f"{plural(facts['approved'], 'target')} approved, {count(facts['refused'])} refused{room}.")
+    print_plain(f"Decision {facts['decision'][:16]} under policy {facts['policy'][:16]}.")
+    if out is not None:
+        print_plain(f"Written: {out}")
