@@ -24,11 +24,13 @@ if TYPE_CHECKING:
         ProgressMeter as ProgressMeter,
         read_last_progress as read_last_progress,
     )
+    from .targets import DECAYING_SHARE as DECAYING_SHARE, Targets as Targets, build_targets as build_targets
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
             "campaign": "Campaign Clock Settings Show WORKSPACE",
             "progress": "Best CLOSED_BY_HAND Counts Funnel ModelSpend Progress ProgressMeter read_last_progress",
+            "targets": "DECAYING_SHARE Targets build_targets",
         },
     )

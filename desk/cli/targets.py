@@ -18,12 +18,11 @@ from .options import AsJson, CampaignFile, PanelFile, SectorsFile, Workspace, ch
 from .run_lookup import DEFAULT_WORKSPACE, locate_run
 
 if TYPE_CHECKING:
-    from ...campaign import Settings
-    from ...campaign.targets import Targets
+    from ...campaign import Settings, Targets
     from ...ledger import Ledger
     from ...market import Panel
 
-COLUMNS = ("date", "symbol", "weight", "low", "high", "evidence", "valid_until", "decision", "reasons")
+TARGET_COLUMNS = ("date", "symbol", "weight", "low", "high", "evidence", "valid_until", "decision", "reasons")
 FORMATS = (".csv", ".parquet", ".json")
 MAX_SHOWN = 12
 """Targets of each side that the terminal shows; the file has all."""
@@ -83,7 +82,7 @@ def compute_targets(
     workspace: Path | None,
 ) -> dict[str, Any]:
     """Return the targets with their decision, the books behind them, and what is left out."""
-    from ...campaign.targets import build_targets
+    from ...campaign import build_targets
     from ...evidence.values import LazySandbox
     from ...ledger import Ledger
 
@@ -168,11 +167,11 @@ def _tell(built: Targets, panel: Panel) -> dict[str, Any]:
     decision = built.trade.decision
     rows = []
     for ruling in decision.rulings:
-        signal = ruling.record()["signal"]
+        signal: dict[str, Any] = dict(ruling.signal)
         low, target, high = (signal[f"{name}_e8"] / UNITS_PER_EQUITY for name in ("lo", "target", "hi"))
         decided = "approved" if ruling.approved else "refused"
         said = (decision.day, ruling.asset, target, low, high, signal["evidence"], decision.day, decided)
-        rows.append(dict(zip(COLUMNS, (*said, ", ".join(ruling.refusals)), strict=True)))
+        rows.append(dict(zip(TARGET_COLUMNS, (*said, ", ".join(ruling.refusals)), strict=True)))
     books = [
         {"run": book.run, "share": share, "evidence": list(book.evidence), "tested": book.tested, "rate": book.rate,
          "factors": dict(book.weights)}
@@ -210,7 +209,7 @@ def _write(out: Path, rows: list[dict[str, Any]]) -> None:
     if out.suffix == ".json":
         write_whole(out, (json.dumps(rows, indent=1, ensure_ascii=False) + "\n").encode())
         return
-    lines = [",".join(COLUMNS), *(",".join(_cell(row[name]) for name in COLUMNS) for row in rows)]
+    lines = [",".join(TARGET_COLUMNS), *(",".join(_cell(row[name]) for name in TARGET_COLUMNS) for row in rows)]
     write_whole(out, ("\n".join(lines) + "\n").encode())
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from alphaloom.campaign.targets import DECAYING_SHARE, build_targets
+from alphaloom.campaign import DECAYING_SHARE, build_targets
 from alphaloom.desk.cli.main import run_command
 from alphaloom.evaluation import CampaignResult
 from alphaloom.ledger import Ledger, StatusChange
