@@ -7,6 +7,17 @@ from typing import TYPE_CHECKING
 from ..lazy import lazy_names
 
 if TYPE_CHECKING:
+    from .book import (
+        BookData as BookData,
+        BookSettings as BookSettings,
+        Step as Step,
+        find_book as find_book,
+        list_steps as list_steps,
+        open_book as open_book,
+        read_step as read_step,
+        replay_book as replay_book,
+        step_book as step_book,
+    )
     from .campaign import (
         WORKSPACE as WORKSPACE,
         Campaign as Campaign,
@@ -29,6 +40,7 @@ else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
+            "book": "BookData BookSettings Step find_book list_steps open_book read_step replay_book step_book",
             "campaign": "Campaign Clock Settings Show WORKSPACE",
             "progress": "Best CLOSED_BY_HAND Counts Funnel ModelSpend Progress ProgressMeter read_last_progress",
             "targets": "DECAYING_SHARE Targets build_targets",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
@@ -18,7 +18,7 @@ from ..ledger import Ledger, Run
 from ..library import Entry, list_entries
 from ..market import Panel, adjust_forwards
 from ..portfolio import CombinationPart, hold_fixed, target_weights, weigh_fixed
-from ..risk import SEPARATOR, UNITS_PER_EQUITY, RiskError, RiskLimits, Sizing, read_policy
+from ..risk import SEPARATOR, UNITS_PER_EQUITY, Policy, RiskError, RiskLimits, Sizing, read_policy
 from ..sandbox import Runner
 from .trade import Trade, ask_gate, describe_combination
 
@@ -61,23 +61,60 @@ class RunBook:
     limits: RiskLimits
 
 
-@dataclass(frozen=True)
-class Targets:
-    """The targets of a day.
+@dataclass(frozen=True, eq=False)
+class LiveBooks:
+    """What is traded on a panel, and the weights of every day.
 
     Attributes
     ----------
-    trade
-        The question to the risk gate and its answer.
     books
-        What is traded, and the share of equity that each has a side.
+        Each run's book and the share of equity that it has a side, by run.
     left_out
         Why a run's book is not traded, by run.
+    frames
+        Weights `[T, N]` of each book, in the order of `books`.
+    symbols
+        Columns of the frames.
     """
 
-    trade: Trade
     books: Mapping[str, tuple[RunBook, float]]
     left_out: Mapping[str, str]
+    frames: Sequence[NDArray[np.float64]]
+    symbols: tuple[str, ...]
+
+    def weights(self, row: int = -1) -> dict[str, float]:
+        """Return the weights of all books together after the close of a row, without zeros."""
+        weights: dict[str, float] = {}
+        for (_, share), frame in zip(self.books.values(), self.frames, strict=True):
+            for column in np.flatnonzero(frame[row]):
+                name = self.symbols[column]
+                weights[name] = weights.get(name, 0.0) + share * float(frame[row, column])
+        return weights
+
+    @property
+    def sizing(self) -> Sizing:
+        """Return horizon, doubt and evidence of all books together: the longest and the largest."""
+        traded = [book for book, _ in self.books.values()]
+        return Sizing(
+            max(book.horizon_days for book in traded),
+            max(book.doubt_e8 for book in traded),
+            describe_combination(sorted({name for book in traded for name in book.weights})),
+            SEPARATOR.join(sorted({name for book in traded for name in book.evidence})),
+        )
+
+    def tighten(self, policy: Policy) -> Policy:
+        """Return a policy as the campaign files of the traded runs tighten it."""
+        for book, _ in self.books.values():
+            policy, _ = policy.tightened(book.limits)
+        return policy
+
+
+@dataclass(frozen=True)
+class Targets:
+    """The targets of a day: what is traded, what the risk gate was asked, and its answer."""
+
+    live: LiveBooks
+    trade: Trade
 
 
 def build_targets(
@@ -89,17 +126,25 @@ def build_targets(
 ) -> Targets:
     """Return what the accepted factors would hold after the panel's last day, and what the risk gate says to it.
 
+    Parameters are those of `find_live_books`; `held` are exposures held, in 1e-8 of equity.
+    """
+    live = find_live_books(ledger, panel, runner, run)
+    policy = live.tighten(read_policy(ledger.workspace))
+    return Targets(live, ask_gate(live.weights(), live.sizing, policy, panel, ledger, held))
+
+
+def find_live_books(ledger: Ledger, panel: Panel, runner: Runner | None = None, run: str = "") -> LiveBooks:
+    """Return what the accepted and live factors of a library trade on a panel.
+
     Parameters
     ----------
     panel
-        The newest data; its last row is the day that is decided on.
+        The newest data.
     runner
         Where Python factors run; without it a run that needs one is left out.
     run
         Only what this run accepted; empty for every run with a live factor in the library. Runs share equity equally.
         One whose evidence decays keeps `DECAYING_SHARE` of its part, and a retired one has none.
-    held
-        Exposures held, in 1e-8 of equity.
 
     Raises
     ------
@@ -112,36 +157,15 @@ def build_targets(
     traded = [book for book in found if book.run not in left_out]
     if not traded:
         raise _nothing_to_trade(left_out, run)
+    computing = _open_computing(ledger, panel, runner)
+    frames = [target_weights(_score(book, entries, computing), book.horizon_days) for book in traded]
     books = {book.run: (book, _share(book, entries) / len(traded)) for book in traded}
-    weights = _add_up(books.values(), entries, _open_computing(ledger, panel, runner))
-    sizing = Sizing(
-        max(book.horizon_days for book in traded),
-        max(book.doubt_e8 for book in traded),
-        describe_combination(sorted({name for book in traded for name in book.weights})),
-        SEPARATOR.join(sorted({name for book in traded for name in book.evidence})),
-    )
-    policy = read_policy(ledger.workspace)
-    for book in traded:
-        policy, _ = policy.tightened(book.limits)
-    return Targets(ask_gate(weights, sizing, policy, panel, ledger, held), books, left_out)
+    return LiveBooks(books, left_out, frames, panel.symbols)
 
 
 def _share(book: RunBook, entries: Mapping[str, Entry]) -> float:
     decays = any(entries[name].status == "decaying" for name in book.evidence)
     return DECAYING_SHARE if decays else 1.0
-
-
-def _add_up(
-    books: Iterable[tuple[RunBook, float]], entries: Mapping[str, Entry], computing: Computing
-) -> dict[str, float]:
-    """Return the weights of all books together, without zeros."""
-    weights: dict[str, float] = {}
-    for book, share in books:
-        last = target_weights(_score(book, entries, computing)[-book.horizon_days :], book.horizon_days)[-1]
-        for name, weight in zip(computing.panel.symbols, last, strict=True):
-            if weight:
-                weights[name] = weights.get(name, 0.0) + share * float(weight)
-    return weights
 
 
 def _find_books(ledger: Ledger, entries: Mapping[str, Entry], run: str) -> tuple[list[RunBook], dict[str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from types import MappingProxyType
@@ -106,7 +106,7 @@ def ask_gate(
     new paper book.
     """
     book = size_book(weights, sizing, policy, held)
-    state = BookState(held, _find_last_price_days(panel), equity=START_CENTS, high_water=START_CENTS)
+    state = BookState(held, find_last_price_days(panel), equity=START_CENTS, high_water=START_CENTS)
     known = read_standings(ledger, sizing.evidence)
     decision = decide(book.signals, state, policy, next_trading_day(panel.dates), known)
     return Trade(decision, book, weights, sizing.doubt_e8)
@@ -161,10 +161,11 @@ def _describe_ruling(ruling: dict[str, Any]) -> dict[str, Any]:
     return {"asset": ruling["asset"], **bounds, "approved": ruling["approved"], "refusals": ruling["refusals"]}
 
 
-def _find_last_price_days(panel: Panel) -> dict[str, date]:
+def find_last_price_days(panel: Panel, names: Collection[str] = ()) -> dict[str, date]:
+    """Return the day of each symbol's last close on a panel; of some symbols, or of all."""
     priced = ~np.isnan(panel.fields["close"])
     last = panel.days - 1 - priced[::-1].argmax(axis=0)
-    ever = np.flatnonzero(priced.any(axis=0))
+    ever = [column for column in np.flatnonzero(priced.any(axis=0)) if not names or panel.symbols[column] in names]
     return {panel.symbols[column]: _to_date(panel.dates[last[column]]) for column in ever}
 
 

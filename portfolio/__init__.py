@@ -18,6 +18,14 @@ if TYPE_CHECKING:
         weigh_fixed as weigh_fixed,
         write_combination as write_combination,
     )
+    from .paper_book import (
+        SILENT_DAYS as SILENT_DAYS,
+        Account as Account,
+        DayPrices as DayPrices,
+        Fill as Fill,
+        Trading as Trading,
+        trade_day as trade_day,
+    )
     from .sealed_exam import (
         find_own_opening as find_own_opening,
         list_earlier_openings as list_earlier_openings,
@@ -30,6 +38,7 @@ else:
             "backtest": "Book run_backtest target_weights",
             "blend": "blend_values",
             "combination": "Combination CombinationPart Combining JudgedRun hold_fixed weigh_fixed write_combination",
+            "paper_book": "SILENT_DAYS Account DayPrices Fill Trading trade_day",
             "sealed_exam": "find_own_opening list_earlier_openings run_sealed_exam",
         },
     )

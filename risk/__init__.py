@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         measure_doubt as measure_doubt,
         size_book as size_book,
     )
-    from .standing import SEPARATOR as SEPARATOR, Standing as Standing
+    from .standing import SEPARATOR as SEPARATOR, Standing as Standing, list_ids as list_ids
     from .state import BookState as BookState
 else:
     __all__, __getattr__ = lazy_names(
@@ -40,7 +40,7 @@ else:
             "record": "read_standings",
             "signal": "UNITS_PER_BP UNITS_PER_EQUITY RiskError Signal",
             "sizing": "SizedBook Sizing measure_doubt size_book",
-            "standing": "SEPARATOR Standing",
+            "standing": "SEPARATOR Standing list_ids",
             "state": "BookState",
         },
     )

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 import typer
 
-from . import doctor, market, sandbox, targets
+from . import book, doctor, market, sandbox, targets
 from .campaign import log, review, run, status
 from .evidence import combine, control, power, unseal, verify
 from .factor import compare, formulas, score, similar
@@ -64,6 +64,7 @@ evidence.command(short_help="Show how accepted factors are combined, and how els
 app.add_typer(score.app, name="factor")
 app.add_typer(library.app, name="library")
 app.add_typer(evidence, name="evidence")
+app.add_typer(book.app, name="book")
 app.add_typer(market.app, name="market")
 app.add_typer(news.app, name="news")
 sandbox.app.command(short_help="Run a Python factor contained, and say whether it sees the future.")(sandbox.check)

@@ -89,7 +89,7 @@ def compute_targets(
     name, place = locate_run(run, workspace) if run else ("", workspace or DEFAULT_WORKSPACE)
     with Ledger.open(place, clock=lambda: datetime.now(UTC)) as ledger:
         name = ledger.runs.find(name).id if name else ""
-        settings = _find_settings(ledger, name, campaign)
+        settings = find_settings(ledger, name, campaign)
         data = settings.market.given(panel, sectors, None)
         read, _ = data.open(settings.seed)
         read = _cut(read, day)
@@ -98,7 +98,7 @@ def compute_targets(
     return _tell(built, read)
 
 
-def _find_settings(ledger: Ledger, run: str, campaign: Path | None) -> Settings:
+def find_settings(ledger: Ledger, run: str, campaign: Path | None) -> Settings:
     """Return the settings that name the data: those of a campaign file, or of the run, or of the newest run."""
     from ...campaign import Settings
     from ...ledger import read_settings
@@ -175,7 +175,7 @@ def _tell(built: Targets, panel: Panel) -> dict[str, Any]:
     books = [
         {"run": book.run, "share": share, "evidence": list(book.evidence), "tested": book.tested, "rate": book.rate,
          "factors": dict(book.weights)}
-        for book, share in built.books.values()
+        for book, share in built.live.books.values()
     ]  # fmt: skip  # a table
     return {
         "day": str(panel.dates[-1]),
@@ -187,7 +187,7 @@ def _tell(built: Targets, panel: Panel) -> dict[str, Any]:
         "approved": len(decision.approved),
         "refused": len(decision.rulings) - len(decision.approved),
         "books": books,
-        "left_out": dict(built.left_out),
+        "left_out": dict(built.live.left_out),
         "standings": dict(decision.standings),
         "book": [check.told() for check in decision.book],
         "targets": rows,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,6 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from alphaloom import Campaign
+from alphaloom.ledger import Ledger
+from alphaloom.market import Panel, PanelSource, load_panel
 
 from . import markets
 
@@ -45,3 +49,20 @@ def finished(files: Files, tmp_path_factory: pytest.TempPathFactory) -> Campaign
     workspace = tmp_path_factory.mktemp("finished")
     ready = Campaign.from_yaml(files.campaign, workspace=workspace, overrides=markets.CLOSING)
     return replace(ready, clock=lambda: datetime(2199, 7, 9, 11, 13, 17, tzinfo=UTC)).run()
+
+
+@pytest.fixture
+def workspace(finished: CampaignResult, tmp_path: Path) -> Path:
+    """Return a copy of the workspace of a finished campaign."""
+    return Path(shutil.copytree(finished.folder.parents[1], tmp_path / "workspace"))
+
+
+@pytest.fixture
+def ledger(workspace: Path) -> Iterator[Ledger]:
+    with Ledger.open(workspace, clock=lambda: datetime(2026, 1, 1, tzinfo=UTC)) as record:
+        yield record
+
+
+@pytest.fixture(scope="module")
+def panel(files: Files) -> Panel:
+    return load_panel(PanelSource(files.panel, files.sectors))

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -17,29 +14,12 @@ from alphaloom.campaign import DECAYING_SHARE, build_targets
 from alphaloom.desk.cli.main import run_command
 from alphaloom.evaluation import CampaignResult
 from alphaloom.ledger import Ledger, StatusChange
-from alphaloom.market import Panel, PanelSource, load_panel
+from alphaloom.market import Panel
 from alphaloom.risk import POLICY_FILE, RiskError
 
 from .conftest import Files
 
 pytestmark = pytest.mark.integration
-
-
-@pytest.fixture
-def workspace(finished: CampaignResult, tmp_path: Path) -> Path:
-    """Return a copy of the workspace of a finished campaign."""
-    return Path(shutil.copytree(finished.folder.parents[1], tmp_path / "workspace"))
-
-
-@pytest.fixture
-def ledger(workspace: Path) -> Iterator[Ledger]:
-    with Ledger.open(workspace, clock=lambda: datetime(2026, 1, 1, tzinfo=UTC)) as record:
-        yield record
-
-
-@pytest.fixture(scope="module")
-def panel(files: Files) -> Panel:
-    return load_panel(PanelSource(files.panel, files.sectors))
 
 
 def retire(ledger: Ledger, name: str, status: str) -> None:
@@ -79,7 +59,7 @@ def test_a_decaying_factor_has_half_a_retired_one_nothing(
     finished: CampaignResult, ledger: Ledger, panel: Panel
 ) -> None:
     whole = sum(abs(weight) for weight in build_targets(ledger, panel).trade.weights.values())
-    (name, *_) = build_targets(ledger, panel).books[finished.run][0].evidence
+    (name, *_) = build_targets(ledger, panel).live.books[finished.run][0].evidence
     retire(ledger, name, "decaying")
     half = sum(abs(weight) for weight in build_targets(ledger, panel).trade.weights.values())
     assert half == pytest.approx(DECAYING_SHARE * whole)

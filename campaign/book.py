@@ -1,0 +1,341 @@
+"""A paper book that lives past its campaigns: each step fills yesterday's targets, values the book, and asks the gate.
+
+A book is a run of the ledger whose id begins with "book-". A step is one event, named by its day, with everything that
+it read: so it is done once, a step that was killed is done again with the same result, and `replay_book` computes every
+account and decision again from the stored inputs, to the byte. Clocks enter no result; they say only whether a step was
+on record before the session that it is for (`late`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any, Final
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from ..evidence.scoring import Costs
+from ..ledger import Ledger, Run, canonical_json
+from ..market import Panel
+from ..portfolio import Account, DayPrices, Fill, Trading, trade_day
+from ..risk import (
+    UNITS_PER_EQUITY,
+    BookState,
+    Policy,
+    RiskError,
+    Sizing,
+    Standing,
+    decide,
+    read_policy,
+    read_standings,
+    size_book,
+)
+from ..sandbox import Runner
+from .targets import find_live_books
+from .trade import find_last_price_days, next_trading_day
+from .windows import refuse_unpaid_days
+
+PREFIX: Final = "book-"
+STEP_EVENT: Final = "book.step"
+CENTS: Final = 100
+
+
+class BookSettings(BaseModel):
+    """What is fixed when a book is opened."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    run: str = Field(default="", description="only what this run accepted; empty: all that is accepted and live")
+    cash: float = Field(default=1_000_000.0, gt=0, description="money at the start, in the prices' currency")
+    bps_per_side: float = Field(default=10.0, ge=0, description="cost of trading, basis points of what is traded")
+    borrow_bps_per_year: float = Field(default=50.0, ge=0, description="cost of being short, basis points a year")
+    max_volume_share: float = Field(
+        default=0.05, ge=0, le=1, description="largest share of a day's volume; 0: no limit"
+    )
+
+    @property
+    def trading(self) -> Trading:
+        """Return what trading costs, and its limit."""
+        return Trading(Costs(self.bps_per_side, self.borrow_bps_per_year), self.max_volume_share)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One day of a book.
+
+    Attributes
+    ----------
+    day, decided_for
+        The close that is known, and the session for which targets were decided.
+    account, ungated
+        The book at that close, and what it would be had the gate approved everything.
+    fills
+        What was traded at the day's opens.
+    decision
+        The gate's answer, as recorded.
+    approved
+        Share of equity in 1e-8 of each symbol that was approved.
+    late
+        Whether the step was recorded on the day that it is for, or later: then it is no forward evidence.
+    """
+
+    day: str
+    decided_for: str
+    account: Account
+    ungated: Account
+    fills: tuple[Fill, ...]
+    decision: Mapping[str, Any]
+    approved: Mapping[str, int]
+    late: bool
+
+
+def open_book(ledger: Ledger, name: str, settings: BookSettings, now: datetime) -> str:
+    """Open a book and return its id; opening the same one again changes nothing."""
+    book = f"{PREFIX}{name}"
+    if settings.run:
+        ledger.runs.find(settings.run)
+    config = {"book": settings.model_dump(mode="json")}
+    known = {run.id: run for run in ledger.runs.all()}.get(book)
+    if known is not None and known.config != config:
+        raise RiskError(
+            "A book of this name is open with other settings.",
+            field="NAME",
+            got=name,
+            allowed=f"another name, or the settings {known.config['book']}",
+            code="book_exists",
+            exit_code=1,
+        )
+    if known is None:
+        ledger.runs.start(Run(book, config, 0, "", now.isoformat()))
+    return book
+
+
+def find_book(ledger: Ledger, name: str) -> tuple[str, BookSettings]:
+    """Return the id and the settings of a book, by its name or id."""
+    runs = {run.id: run for run in ledger.runs.all() if "book" in run.config}
+    found = runs.get(name) or runs.get(f"{PREFIX}{name}")
+    if found is None:
+        raise RiskError(
+            "There is no such book.",
+            field="NAME",
+            got=name,
+            allowed=sorted(run.removeprefix(PREFIX) for run in runs) or "no book is open",
+            hint="alphaloom book open NAME opens one.",
+            code="unknown_book",
+        )
+    return found.id, BookSettings.model_validate(found.config["book"])
+
+
+def list_steps(ledger: Ledger, book: str) -> list[dict[str, Any]]:
+    """Return the records of a book's steps, the oldest first."""
+    return [dict(event.body) for event in ledger.events.of(book, STEP_EVENT)]
+
+
+@dataclass(frozen=True)
+class BookData:
+    """What a book is stepped on.
+
+    Attributes
+    ----------
+    panel, dataset
+        The newest data; days that the book has seen are not read again, but for the prices of what it holds.
+    runner
+        Where Python factors run.
+    since
+        The first day of a new book, whose close is the first that is decided on; the panel's last day by default.
+    """
+
+    panel: Panel
+    dataset: str
+    runner: Runner | None = None
+    since: date | None = None
+
+    def list_new_rows(self, last: str) -> range:
+        """Return the rows after a day, or those of a new book."""
+        dates = self.panel.dates
+        if last:
+            return range(int(np.searchsorted(dates, np.datetime64(last, "D"), side="right")), self.panel.days)
+        since = dates[-1] if self.since is None else np.datetime64(self.since, "D")
+        return range(int(np.searchsorted(dates, since)), self.panel.days)
+
+
+def step_book(
+    ledger: Ledger,
+    name: str,
+    data: BookData,
+    clock: Callable[[], datetime],
+    told: Callable[[Step], None] = lambda step: None,
+) -> list[Step]:
+    """Take a book through every day of a panel after its last step, and return the new steps.
+
+    Parameters
+    ----------
+    clock
+        Returns the present time: it decides only whether a step is late.
+    told
+        Is called after each step.
+
+    Raises
+    ------
+    RiskError
+        Nothing can be traded, or a day belongs to a window that no trial or opening has paid for.
+    RunLocked
+        Another process steps this book.
+    """
+    book, settings = find_book(ledger, name)
+    with ledger.runs.lock(book):
+        done = list_steps(ledger, book)
+        rows = data.list_new_rows(done[-1]["day"] if done else "")
+        if not rows:
+            return []
+        live = find_live_books(ledger, data.panel, data.runner, settings.run)
+        refuse_unpaid_days(ledger, data.panel, data.dataset, rows, live.sizing.evidence)
+        policy, known = live.tighten(read_policy(ledger.workspace)), read_standings(ledger, live.sizing.evidence)
+        terms = {
+            "sizing": [getattr(live.sizing, name) for name in ("horizon_days", "doubt_e8", "reason", "evidence")],
+            "policy": policy.model_dump(mode="json"),
+            "standings": {name: standing.record() for name, standing in known.items()},
+            "settings": settings.model_dump(mode="json"),
+        }
+        steps = []
+        for row in rows:
+            inputs = {**terms, **_read_day(data.panel, row, live.weights(row), done[-1] if done else begin(settings))}
+            body = take_step(inputs)
+            body |= {"late": clock().date().isoformat() >= body["decided_for"]}
+            body |= {"inputs": ledger.objects.put(canonical_json(inputs).encode())}
+            ledger.events.record(book, STEP_EVENT, body["day"], body)
+            done.append(body)
+            steps.append(read_step(body))
+            told(steps[-1])
+        return steps
+
+
+def begin(settings: BookSettings) -> dict[str, Any]:
+    """Return what stands before a book's first step."""
+    account = Account.of_cash(settings.cash).record()
+    return {"account": account, "ungated": account, "approved": {}, "asked": {}}
+
+
+def _read_day(panel: Panel, row: int, weights: Mapping[str, float], last: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a step reads of a day and of the step before, as a JSON-able object."""
+    held = {**last["ungated"]["holdings"], **last["account"]["holdings"]}
+    names = sorted({*held, *last["approved"], *last["asked"]})
+    past = panel.rows(0, row + 1)
+    return {
+        **{part: last[part] for part in ("account", "ungated", "approved", "asked")},
+        "prices": _read_prices(panel, row, names, {name: holding[2] for name, holding in held.items()}),
+        "weights": dict(weights),
+        "last_price": {name: day.isoformat() for name, day in find_last_price_days(past, {*weights, *held}).items()},
+        "decided_for": next_trading_day(past.dates).isoformat(),
+    }
+
+
+def _read_prices(panel: Panel, row: int, names: list[str], seen: Mapping[str, str]) -> dict[str, Any]:
+    """Return the day's prices of some symbols, and each holding's close on the day of its last value."""
+    column = {symbol: place for place, symbol in enumerate(panel.symbols)}
+    opens, closes, volumes = (panel.fields[name] for name in ("open", "close", "volume"))
+
+    def at(values: Any, where: int) -> dict[str, float]:
+        cells = {name: float(values[where, column[name]]) for name in names if name in column}
+        return {name: value for name, value in cells.items() if np.isfinite(value) and (value > 0 or values is volumes)}
+
+    earlier: dict[str, float] = {}
+    for name, day in seen.items():
+        place = int(np.searchsorted(panel.dates, np.datetime64(day, "D")))
+        if name in column and place < panel.days and str(panel.dates[place]) == day:
+            price = float(closes[place, column[name]])
+            earlier |= {name: price} if np.isfinite(price) and price > 0 else {}
+    day = str(panel.dates[row])
+    return {
+        "day": day,
+        "opens": at(opens, row),
+        "closes": at(closes, row),
+        "volumes": at(volumes, row),
+        "earlier": earlier,
+    }
+
+
+def take_step(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Compute a step from its inputs alone, as a JSON-able object: the same bytes for the same inputs."""
+    settings = BookSettings.model_validate(inputs["settings"])
+    prices = DayPrices(**inputs["prices"])
+    account, fills = _trade(inputs["account"], inputs["approved"], prices, settings.trading)
+    ungated, _ = _trade(inputs["ungated"], inputs["asked"], prices, settings.trading)
+    horizon, doubt, reason, evidence = inputs["sizing"]
+    policy = Policy.model_validate_json(json.dumps(inputs["policy"]))
+    held = {name: round(weight * UNITS_PER_EQUITY) for name, weight in account.weights().items()}
+    sized = size_book(inputs["weights"], Sizing(horizon, doubt, reason, evidence), policy, held)
+    decision = decide(sized.signals, _state(account, held, inputs), policy, date.fromisoformat(inputs["decided_for"]),
+                      _standings(inputs))  # fmt: skip
+    return {
+        "day": prices.day,
+        "decided_for": inputs["decided_for"],
+        "account": account.record(),
+        "ungated": ungated.record(),
+        "fills": [[fill.symbol, fill.shares, fill.price, fill.cost, fill.short_of] for fill in fills],
+        "decision": decision.record(),
+        "approved": {one.signal.asset: one.signal.target_e8 for one in decision.approved},
+        "asked": {signal.asset: signal.target_e8 for signal in sized.signals},
+    }
+
+
+def _trade(
+    record: Mapping[str, Any], targets: Mapping[str, int], prices: DayPrices, trading: Trading
+) -> tuple[Account, tuple[Fill, ...]]:
+    shares = {name: target / UNITS_PER_EQUITY for name, target in targets.items()}
+    return trade_day(Account.restore(record), shares, prices, trading)
+
+
+def _state(account: Account, held: Mapping[str, int], inputs: Mapping[str, Any]) -> BookState:
+    """Return the book as the gate reads it: whole numbers."""
+    days = {name: date.fromisoformat(day) for name, day in inputs["last_price"].items()}
+    equity, pnl = round(account.equity * CENTS), round(account.pnl * CENTS)
+    return BookState(held, days, equity, max(round(account.high_water * CENTS), equity, 1), pnl)
+
+
+def _standings(inputs: Mapping[str, Any]) -> dict[str, Standing]:
+    return {
+        name: Standing(**{**record, "members": tuple(record["members"])})
+        for name, record in inputs["standings"].items()
+    }
+
+
+def read_step(body: Mapping[str, Any]) -> Step:
+    """Return a recorded step."""
+    return Step(
+        body["day"],
+        body["decided_for"],
+        Account.restore(body["account"]),
+        Account.restore(body["ungated"]),
+        tuple(Fill(*fill) for fill in body["fills"]),
+        body["decision"],
+        body["approved"],
+        body["late"],
+    )
+
+
+def replay_book(ledger: Ledger, name: str) -> Iterator[tuple[str, list[str]]]:
+    """Compute every step of a book again from its stored inputs.
+
+    Yields
+    ------
+    tuple
+        The day, and the parts of its record that differ; empty where every byte is the same.
+    """
+    book, settings = find_book(ledger, name)
+    before: Mapping[str, Any] | None = None
+    for body in list_steps(ledger, book):
+        inputs = json.loads(ledger.objects.get(body["inputs"]))
+        again = take_step(inputs)
+        differing = [part for part, value in again.items() if canonical_json(value) != canonical_json(body[part])]
+        start = before or begin(settings)
+        differing += [
+            f"{part} at its beginning"
+            for part in ("account", "approved", "asked", "ungated")
+            if canonical_json(inputs[part]) != canonical_json(start[part])
+        ]
+        yield body["day"], differing
+        before = body

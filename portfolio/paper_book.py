@@ -1,0 +1,222 @@
+"""A paper book that lives: what it holds, how a day's targets are filled, and what it is worth at the close.
+
+Prices of a panel may be adjusted anew with every file, so a book keeps the price at which each holding was valued last
+and the number of its shares in the units of that price. Before a day is traded, shares are carried over to the panel at
+hand: if it has another price on the day of the last value, the number of shares changes so that the value stays. A
+split, a dividend and a vendor's new adjustment are thereby all the same, and nothing is paid twice.
+
+Everything is a function of its arguments, with symbols in sorted order, so a step repeated gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, Final
+
+from ..evidence.scoring import Costs
+
+SILENT_DAYS: Final = 20
+"""Trading days without a price after which a holding is sold at its last one: a name that is gone is told so late."""
+
+
+@dataclass(frozen=True)
+class DayPrices:
+    """The prices of one day, as a panel has them; a symbol without a price has no key.
+
+    Attributes
+    ----------
+    day
+        ISO date.
+    opens, closes
+        Prices of the day.
+    volumes
+        Shares traded, or whatever the panel counts.
+    earlier
+        Of each symbol that is held: the panel's close on the day of its last value.
+    """
+
+    day: str
+    opens: Mapping[str, float]
+    closes: Mapping[str, float]
+    volumes: Mapping[str, float]
+    earlier: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Holding:
+    """Shares of one symbol, negative for short, their last price and its day, and days without a price since."""
+
+    shares: float
+    price: float
+    day: str
+    silent_days: int = 0
+
+    @property
+    def value(self) -> float:
+        """Return what it is worth at its last price."""
+        return self.shares * self.price
+
+
+@dataclass(frozen=True)
+class Fill:
+    """What was bought or sold at the open, and what that cost; `short_of` is the part of the order that was not."""
+
+    symbol: str
+    shares: float
+    price: float
+    cost: float
+    short_of: float = 0.0
+
+
+@dataclass(frozen=True)
+class Account:
+    """A book at the close of a day.
+
+    Attributes
+    ----------
+    day
+        ISO date of the close; empty before the first.
+    cash
+        Money, after costs.
+    holdings
+        By symbol.
+    high_water
+        Highest equity of any close so far.
+    pnl
+        Change of equity since the close before.
+    """
+
+    day: str
+    cash: float
+    holdings: Mapping[str, Holding]
+    high_water: float
+    pnl: float = 0.0
+
+    @classmethod
+    def of_cash(cls, cash: float) -> Account:
+        """Return a new account that holds only cash."""
+        return cls("", cash, MappingProxyType({}), cash)
+
+    @property
+    def equity(self) -> float:
+        """Return cash and holdings at their last prices."""
+        return self.cash + math.fsum(holding.value for holding in self.holdings.values())
+
+    def weights(self) -> dict[str, float]:
+        """Return each holding as a share of equity."""
+        equity = self.equity
+        return {symbol: holding.value / equity for symbol, holding in self.holdings.items()} if equity > 0 else {}
+
+    def record(self) -> dict[str, Any]:
+        """Return the account as a JSON-able object, from which `restore` makes it again."""
+        holdings = {
+            symbol: [one.shares, one.price, one.day, one.silent_days] for symbol, one in sorted(self.holdings.items())
+        }
+        return {
+            "day": self.day,
+            "cash": self.cash,
+            "high_water": self.high_water,
+            "pnl": self.pnl,
+            "holdings": holdings,
+        }
+
+    @classmethod
+    def restore(cls, record: Mapping[str, Any]) -> Account:
+        """Return an account from its record."""
+        holdings = {symbol: Holding(*row) for symbol, row in record["holdings"].items()}
+        return cls(record["day"], record["cash"], MappingProxyType(holdings), record["high_water"], record["pnl"])
+
+
+@dataclass(frozen=True)
+class Trading:
+    """What trading costs, and the largest share of a day's volume that is traded; 0 for no limit on it."""
+
+    costs: Costs
+    max_volume_share: float = 0.0
+
+
+def trade_day(
+    account: Account, targets: Mapping[str, float], prices: DayPrices, trading: Trading
+) -> tuple[Account, tuple[Fill, ...]]:
+    """Fill targets at a day's opens, and value the book at its closes.
+
+    Parameters
+    ----------
+    account
+        The book at the close before.
+    targets
+        Share of equity of each symbol that was approved, negative for short. A symbol without one keeps its shares.
+    prices
+        The day.
+    trading
+        Costs are charged on what is bought and sold. Borrowing is charged once a day on what is short over night.
+
+    Returns
+    -------
+    tuple
+        The book at the close, and what was bought and sold, by symbol. A symbol without an open is not traded. A
+        holding without a price for `SILENT_DAYS` days is sold at its last one, with costs.
+    """
+    opened = _carry_over(account, prices)
+    borrow = math.fsum(-one.value for one in account.holdings.values() if one.value < 0) * trading.costs.borrow
+    at_open = {symbol: prices.opens.get(symbol, one.price) for symbol, one in opened.items()}
+    equity = account.cash + math.fsum(one.shares * at_open[symbol] for symbol, one in opened.items())
+    holdings, cash, fills = dict(opened), account.cash, []
+    for symbol in sorted({*targets, *opened}):
+        fill = _fill(symbol, holdings.get(symbol), targets.get(symbol), equity, prices, trading)
+        if fill is None:
+            continue
+        fills.append(fill)
+        cash -= fill.shares * fill.price + fill.cost
+        shares = fill.shares + (holdings[symbol].shares if symbol in holdings else 0.0)
+        holdings[symbol] = Holding(shares, fill.price, prices.day)
+    cash -= borrow
+    closed = {symbol: _value_at_close(one, symbol, prices) for symbol, one in holdings.items() if one.shares}
+    after = replace(account, day=prices.day, cash=cash, holdings=MappingProxyType(dict(sorted(closed.items()))))
+    worth = after.equity
+    return replace(after, high_water=max(account.high_water, worth), pnl=worth - account.equity), tuple(fills)
+
+
+def _carry_over(account: Account, prices: DayPrices) -> dict[str, Holding]:
+    """Return the holdings in the units of a panel's prices: their values stay."""
+    carried = {}
+    for symbol, one in sorted(account.holdings.items()):
+        told = prices.earlier.get(symbol, one.price)
+        same = math.isclose(told, one.price, rel_tol=1e-9)
+        carried[symbol] = one if same else replace(one, shares=one.shares * one.price / told, price=told)
+    return carried
+
+
+def _fill(
+    symbol: str,
+    held: Holding | None,
+    target: float | None,
+    equity: float,
+    prices: DayPrices,
+    trading: Trading,
+) -> Fill | None:
+    """Return what is traded of one symbol; None for nothing."""
+    price = prices.opens.get(symbol)
+    if price is None:
+        gone = held is not None and symbol not in prices.closes and held.silent_days + 1 >= SILENT_DAYS
+        if held is None or not gone:
+            return None
+        return Fill(symbol, -held.shares, held.price, abs(held.value) * trading.costs.side)
+    if target is None:
+        return None
+    wanted = target * equity / price - (held.shares if held else 0.0)
+    room = trading.max_volume_share * prices.volumes.get(symbol, 0.0) if trading.max_volume_share else abs(wanted)
+    shares = math.copysign(min(abs(wanted), room), wanted)
+    if not shares:
+        return None
+    return Fill(symbol, shares, price, abs(shares * price) * trading.costs.side, wanted - shares)
+
+
+def _value_at_close(one: Holding, symbol: str, prices: DayPrices) -> Holding:
+    close = prices.closes.get(symbol)
+    if close is not None:
+        return Holding(one.shares, close, prices.day)
+    return one if one.day == prices.day else replace(one, silent_days=one.silent_days + 1)

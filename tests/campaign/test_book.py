@@ -1,0 +1,168 @@
+"""A paper book: once a day, the same after a kill, computed again to the byte, never on days that nobody paid for."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, date, datetime
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from alphaloom.campaign import BookData, BookSettings, list_steps, open_book, replay_book, step_book, windows
+from alphaloom.campaign.book import find_book
+from alphaloom.desk.cli.main import run_command
+from alphaloom.evaluation import CampaignResult
+from alphaloom.ledger import Ledger, RunLocked, canonical_json
+from alphaloom.market import Panel
+from alphaloom.risk import RiskError
+
+from .conftest import Files
+
+pytestmark = pytest.mark.integration
+LATER = datetime(2199, 7, 9, tzinfo=UTC)
+
+
+class Killed(Exception):
+    """Stands for a process that ends in the middle of a step."""
+
+
+def killed(*_: object) -> None:
+    """Stand for the moment in which a step is written."""
+    raise Killed
+
+
+def since(panel: Panel, days: int) -> date:
+    """Return the day that is so many days before the panel's end."""
+    first: date = panel.dates[-days].astype(object)
+    return first
+
+
+def steps_of(ledger: Ledger, name: str) -> list[str]:
+    """Return what is on record of a book, as bytes."""
+    return [canonical_json(body) for body in list_steps(ledger, find_book(ledger, name)[0])]
+
+
+def shell_out(workspace: Path, statement: str) -> None:
+    """Change the record as somebody with a database shell would, who takes the guards away first."""
+    with closing(sqlite3.connect(workspace / "ledger.sqlite")) as shell, shell:
+        for (name,) in shell.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            shell.execute(f"DROP TRIGGER {name}")
+        assert shell.execute(statement).rowcount > 0
+
+
+def evidence_of(ledger: Ledger) -> str:
+    """Return what the finished campaign trades, as its signals name it."""
+    (row,) = {event.body["rulings"][0]["signal"]["evidence"] for run in ledger.runs.all()
+              for event in ledger.events.of(run.id, "risk")}  # fmt: skip
+    return str(row)
+
+
+@pytest.fixture
+def stepped(ledger: Ledger, panel: Panel) -> Iterator[str]:
+    """Return a book that was taken through twelve days in one go."""
+    open_book(ledger, "whole", BookSettings(max_volume_share=0.0), LATER)
+    step_book(ledger, "whole", BookData(panel, "small", since=since(panel, 12)), lambda: LATER)
+    return "whole"
+
+
+def test_day_by_day_after_kills_and_in_one_go_are_the_same_bytes(
+    ledger: Ledger, panel: Panel, stepped: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_book(ledger, "daily", BookSettings(max_volume_share=0.0), LATER)
+    record = type(ledger.events).record
+    for days in range(12, 0, -1):
+        data = BookData(panel.rows(0, panel.days - days + 1), "small", since=since(panel, 12))
+        with monkeypatch.context() as patched:
+            patched.setattr(type(ledger.events), "record", killed)
+            with pytest.raises(Killed):
+                step_book(ledger, "daily", data, lambda: LATER)
+        assert len(step_book(ledger, "daily", data, lambda: LATER)) == 1
+        assert step_book(ledger, "daily", data, lambda: LATER) == [], "the same day twice changes nothing"
+    assert type(ledger.events).record is record
+    assert steps_of(ledger, "daily") == steps_of(ledger, stepped)
+
+
+def test_replay_is_the_same_bytes_and_names_the_day_that_was_changed(
+    ledger: Ledger, stepped: str, workspace: Path
+) -> None:
+    assert [parts for _, parts in replay_book(ledger, stepped)] == [[]] * 12
+    key = list_steps(ledger, f"book-{stepped}")[5]["day"]
+    cash = "json_extract(body, '$.body.account.cash') + 1.0"
+    shell_out(workspace, f"UPDATE events SET body = json_set(body, '$.body.account.cash', {cash}) WHERE key = '{key}'")
+    differing = {day: parts for day, parts in replay_book(ledger, stepped) if parts}
+    assert "account" in differing[key]
+    assert len(differing) == 2, "and the next step, which began with another account"
+
+
+def test_what_it_holds_is_what_the_gate_approved(ledger: Ledger, stepped: str) -> None:
+    bodies = list_steps(ledger, f"book-{stepped}")
+    for before, after in pairwise(bodies):
+        held = before["account"]["holdings"]
+        assert {name for name, *_ in after["fills"]} <= {*before["approved"], *held}
+        bought = after["account"]["holdings"].keys() - held.keys()
+        assert bought <= {name for name, target in before["approved"].items() if target}
+    assert all(body["late"] for body in bodies)
+
+
+def test_a_step_before_its_session_is_forward_evidence(ledger: Ledger, panel: Panel) -> None:
+    open_book(ledger, "live", BookSettings(), LATER)
+    last: date = panel.dates[-1].astype(object)
+    (step,) = step_book(
+        ledger, "live", BookData(panel, "small"), lambda: datetime(*last.timetuple()[:3], 20, tzinfo=UTC)
+    )
+    assert (step.day, step.late) == (last.isoformat(), False)
+
+
+@pytest.mark.parametrize(("table", "window"), [("openings", "sealed"), ("trials", "selection")])
+def test_days_that_nobody_paid_for_are_refused(
+    ledger: Ledger, panel: Panel, workspace: Path, table: str, window: str
+) -> None:
+    open_book(ledger, "early", BookSettings(), LATER)
+    selection = date.fromisoformat(ledger.trials.boundaries()[0].selection_start)
+    data = BookData(panel, "small", since=selection)
+    windows.refuse_unpaid_days(ledger, panel, "small", data.list_new_rows(""), evidence_of(ledger))
+    shell_out(workspace, f"DELETE FROM {table}")
+    with pytest.raises(RiskError, match=f"belong to a {window}") as refused:
+        step_book(ledger, "early", data, lambda: LATER)
+    assert refused.value.code == "unpaid_days"
+    assert list_steps(ledger, "book-early") == []
+
+
+def test_a_book_is_stepped_by_one_process_at_a_time(ledger: Ledger, panel: Panel, stepped: str) -> None:
+    with ledger.runs.lock(f"book-{stepped}"), pytest.raises(RunLocked):
+        step_book(ledger, stepped, BookData(panel, "small"), lambda: LATER)
+
+
+def test_settings_are_fixed_and_an_unknown_book_is_told(ledger: Ledger) -> None:
+    open_book(ledger, "mine", BookSettings(cash=5_000.0), LATER)
+    open_book(ledger, "mine", BookSettings(cash=5_000.0), LATER)
+    with pytest.raises(RiskError, match="open with other settings"):
+        open_book(ledger, "mine", BookSettings(cash=6_000.0), LATER)
+    with pytest.raises(RiskError, match="no such book"):
+        find_book(ledger, "yours")
+
+
+def test_the_commands(
+    files: Files, finished: CampaignResult, workspace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = ["--workspace", str(workspace)]
+    data = ["--panel", str(files.panel), "--sectors", str(files.sectors)]
+    assert run_command(["book", "open", "paper", "--run", finished.run, *place]) == 0
+    assert run_command(["book", "show", "paper", *place]) == 0
+    assert "no step" in capsys.readouterr().out
+    assert run_command(["book", "step", "paper", *data, *place]) == 0
+    assert run_command(["book", "step", "paper", *data, *place]) == 0
+    assert "Nothing new" in capsys.readouterr().out
+    assert run_command(["book", "show", "paper", "--json", *place]) == 0
+    assert json.loads(capsys.readouterr().out)["steps"] == 1
+    assert run_command(["book", "replay", "paper", *place]) == 0
+    assert "every byte is the same" in capsys.readouterr().out
+    out = workspace / "steps.csv"
+    assert run_command(["book", "export", "paper", "--out", str(out), *place]) == 0
+    assert len(out.read_text().splitlines()) == 2
+    assert run_command(["book", "export", "paper", "--out", str(out), *place]) == 1
+    assert run_command(["book", "step", "other", *data, *place]) == 2
