@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from .book import (
         BookData as BookData,
         BookSettings as BookSettings,
-        Step as Step,
+        BookStep as BookStep,
         find_book as find_book,
         list_steps as list_steps,
         open_book as open_book,
@@ -40,7 +40,7 @@ else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
-            "book": "BookData BookSettings Step find_book list_steps open_book read_step replay_book step_book",
+            "book": "BookData BookSettings BookStep find_book list_steps open_book read_step replay_book step_book",
             "campaign": "Campaign Clock Settings Show WORKSPACE",
             "progress": "Best CLOSED_BY_HAND Counts Funnel ModelSpend Progress ProgressMeter read_last_progress",
             "targets": "DECAYING_SHARE Targets build_targets",

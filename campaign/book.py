@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from ..evidence.scoring import Costs
 from ..ledger import Ledger, Run, canonical_json
 from ..market import Panel
-from ..portfolio import Account, DayPrices, Fill, Trading, trade_day
+from ..portfolio import Account, DayPrices, Fill, TradingTerms, trade_day
 from ..risk import (
     UNITS_PER_EQUITY,
     BookState,
@@ -57,13 +57,13 @@ class BookSettings(BaseModel):
     )
 
     @property
-    def trading(self) -> Trading:
+    def trading(self) -> TradingTerms:
         """Return what trading costs, and its limit."""
-        return Trading(Costs(self.bps_per_side, self.borrow_bps_per_year), self.max_volume_share)
+        return TradingTerms(Costs(self.bps_per_side, self.borrow_bps_per_year), self.max_volume_share)
 
 
 @dataclass(frozen=True)
-class Step:
+class BookStep:
     """One day of a book.
 
     Attributes
@@ -167,8 +167,8 @@ def step_book(
     name: str,
     data: BookData,
     clock: Callable[[], datetime],
-    told: Callable[[Step], None] = lambda step: None,
-) -> list[Step]:
+    told: Callable[[BookStep], None] = lambda step: None,
+) -> list[BookStep]:
     """Take a book through every day of a panel after its last step, and return the new steps.
 
     Parameters
@@ -268,8 +268,8 @@ def take_step(inputs: Mapping[str, Any]) -> dict[str, Any]:
     policy = Policy.model_validate_json(json.dumps(inputs["policy"]))
     held = {name: round(weight * UNITS_PER_EQUITY) for name, weight in account.weights().items()}
     sized = size_book(inputs["weights"], Sizing(horizon, doubt, reason, evidence), policy, held)
-    decision = decide(sized.signals, _state(account, held, inputs), policy, date.fromisoformat(inputs["decided_for"]),
-                      _standings(inputs))  # fmt: skip
+    day, state = date.fromisoformat(inputs["decided_for"]), _state(account, held, inputs)
+    decision = decide(sized.signals, state, policy, day, _standings(inputs))
     return {
         "day": prices.day,
         "decided_for": inputs["decided_for"],
@@ -283,7 +283,7 @@ def take_step(inputs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _trade(
-    record: Mapping[str, Any], targets: Mapping[str, int], prices: DayPrices, trading: Trading
+    record: Mapping[str, Any], targets: Mapping[str, int], prices: DayPrices, trading: TradingTerms
 ) -> tuple[Account, tuple[Fill, ...]]:
     shares = {name: target / UNITS_PER_EQUITY for name, target in targets.items()}
     return trade_day(Account.restore(record), shares, prices, trading)
@@ -303,9 +303,9 @@ def _standings(inputs: Mapping[str, Any]) -> dict[str, Standing]:
     }
 
 
-def read_step(body: Mapping[str, Any]) -> Step:
+def read_step(body: Mapping[str, Any]) -> BookStep:
     """Return a recorded step."""
-    return Step(
+    return BookStep(
         body["day"],
         body["decided_for"],
         Account.restore(body["account"]),

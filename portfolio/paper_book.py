@@ -131,7 +131,7 @@ class Account:
 
 
 @dataclass(frozen=True)
-class Trading:
+class TradingTerms:
     """What trading costs, and the largest share of a day's volume that is traded; 0 for no limit on it."""
 
     costs: Costs
@@ -139,7 +139,7 @@ class Trading:
 
 
 def trade_day(
-    account: Account, targets: Mapping[str, float], prices: DayPrices, trading: Trading
+    account: Account, targets: Mapping[str, float], prices: DayPrices, trading: TradingTerms
 ) -> tuple[Account, tuple[Fill, ...]]:
     """Fill targets at a day's opens, and value the book at its closes.
 
@@ -196,7 +196,7 @@ def _fill(
     target: float | None,
     equity: float,
     prices: DayPrices,
-    trading: Trading,
+    trading: TradingTerms,
 ) -> Fill | None:
     """Return what is traded of one symbol; None for nothing."""
     price = prices.opens.get(symbol)

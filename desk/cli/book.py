@@ -21,7 +21,7 @@ from .options import AsJson, CampaignFile, PanelFile, SectorsFile, Workspace, re
 from .run_lookup import DEFAULT_WORKSPACE
 
 if TYPE_CHECKING:
-    from ...campaign import Step
+    from ...campaign import BookStep
     from ...ledger import Ledger
 
 app = typer.Typer(no_args_is_help=True, help="Keep a paper book that lives: one step a day, through the risk gate.")
@@ -150,14 +150,14 @@ def export(
     print_plain(f"Written: {out}")
 
 
-def _read_steps(name: str, workspace: Path | None) -> list[Step]:
+def _read_steps(name: str, workspace: Path | None) -> list[BookStep]:
     from ...campaign import find_book, list_steps, read_step
 
     with _open_ledger(workspace) as ledger:
         return [read_step(body) for body in list_steps(ledger, find_book(ledger, name)[0])]
 
 
-def _tell(one: Step) -> dict[str, Any]:
+def _tell(one: BookStep) -> dict[str, Any]:
     """Return a step as plain facts; money in the prices' currency, exposures as shares of equity."""
     weights = one.account.weights().values()
     rulings = one.decision["rulings"]
@@ -176,7 +176,7 @@ def _tell(one: Step) -> dict[str, Any]:
     return dict(zip(STEP_COLUMNS, facts, strict=True))
 
 
-def _say(one: Step) -> str:
+def _say(one: BookStep) -> str:
     facts = _tell(one)
     return (
         f"{one.day}: equity {number(facts['equity'], 2)}, {plural(facts['fills'], 'fill')}; for {one.decided_for} "
@@ -184,7 +184,7 @@ def _say(one: Step) -> str:
     )
 
 
-def _summarise(name: str, steps: Sequence[Step]) -> dict[str, Any]:
+def _summarise(name: str, steps: Sequence[BookStep]) -> dict[str, Any]:
     refusals = Counter(rule for one in steps for ruling in one.decision["rulings"] for rule in ruling["refusals"])
     last = steps[-1] if steps else None
     return {

@@ -57,7 +57,7 @@ def shell_out(workspace: Path, statement: str) -> None:
 def evidence_of(ledger: Ledger) -> str:
     """Return what the finished campaign trades, as its signals name it."""
     (row,) = {event.body["rulings"][0]["signal"]["evidence"] for run in ledger.runs.all()
-              for event in ledger.events.of(run.id, "risk")}  # fmt: skip
+              for event in ledger.events.of(run.id, "risk")}  # fmt: skip  # one condition
     return str(row)
 
 

@@ -12,12 +12,12 @@ from hypothesis import given, strategies as st
 
 from alphaloom.evidence.scoring import Costs
 from alphaloom.market import SyntheticConfig, simulate
-from alphaloom.portfolio import SILENT_DAYS, Account, DayPrices, Trading, target_weights, trade_day
+from alphaloom.portfolio import SILENT_DAYS, Account, DayPrices, TradingTerms, target_weights, trade_day
 from alphaloom.portfolio.backtest import _account_plainly, _build_orders
 from alphaloom.portfolio.paper_book import Holding
 
-FREE = Trading(Costs(0.0, 0.0))
-COSTLY = Trading(Costs(10.0, 0.0))
+FREE = TradingTerms(Costs(0.0, 0.0))
+COSTLY = TradingTerms(Costs(10.0, 0.0))
 
 
 def quotes(
@@ -69,14 +69,14 @@ def test_what_has_no_open_waits_and_what_is_gone_is_sold_at_its_last_price() -> 
 
 def test_no_more_than_a_share_of_the_volume_is_traded_and_the_rest_is_told() -> None:
     prices = quotes("1", {"A": 10.0}, volumes={"A": 50.0})
-    book, (fill,) = trade_day(Account.of_cash(1_000.0), {"A": 0.5}, prices, Trading(Costs(0.0, 0.0), 0.1))
+    book, (fill,) = trade_day(Account.of_cash(1_000.0), {"A": 0.5}, prices, TradingTerms(Costs(0.0, 0.0), 0.1))
     assert (fill.shares, fill.short_of, book.cash) == (5.0, 45.0, 950.0)
 
 
 def test_what_is_short_over_night_pays_for_borrowing() -> None:
     costs = Costs(0.0, 252.0 * 100)
     book = Account("0", 2_000.0, {"A": Holding(-10.0, 100.0, "0")}, 1_000.0)
-    after, _ = trade_day(book, {}, quotes("1", {"A": 100.0}), Trading(costs))
+    after, _ = trade_day(book, {}, quotes("1", {"A": 100.0}), TradingTerms(costs))
     assert after.cash == pytest.approx(2_000.0 - 1_000.0 * costs.borrow)
 
 
@@ -92,7 +92,7 @@ SYMBOLS = st.sampled_from(("A", "B", "C"))
     st.floats(0, 50),
 )  # fmt: skip  # a table
 def test_money_is_moved_and_never_made(days: list[tuple[dict[str, float], dict[str, float]]], bps: float) -> None:
-    trading = Trading(Costs(bps, 0.0), 0.5)
+    trading = TradingTerms(Costs(bps, 0.0), 0.5)
     book = Account.of_cash(1e4)
     for number, (opens, targets) in enumerate(days):
         prices = quotes(str(number), opens)
