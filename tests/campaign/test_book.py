@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, date, datetime
 from itertools import pairwise
@@ -62,7 +61,7 @@ def evidence_of(ledger: Ledger) -> str:
 
 
 @pytest.fixture
-def stepped(ledger: Ledger, panel: Panel) -> Iterator[str]:
+def stepped(ledger: Ledger, panel: Panel) -> str:
     """Return a book that was taken through twelve days in one go."""
     open_book(ledger, "whole", BookSettings(max_volume_share=0.0), LATER)
     step_book(ledger, "whole", BookData(panel, "small", since=since(panel, 12)), lambda: LATER)
