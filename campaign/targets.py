@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..evaluation.closing import Results
+from ..evidence import EvidenceSettings
 from ..evidence.values import PYTHON_FOLDER, Computing, Contained
 from ..factors import Engine
 from ..ledger import Ledger, Run
-from ..library import Entry, list_entries
+from ..library import ADDED_BY_HAND, PROMOTED, Entry, list_entries
 from ..market import Panel, adjust_forwards
 from ..portfolio import CombinationPart, hold_fixed, target_weights, weigh_fixed
 from ..risk import SEPARATOR, UNITS_PER_EQUITY, Policy, RiskError, RiskLimits, Sizing, read_policy
@@ -26,14 +27,19 @@ DECAYING_SHARE: Final = 0.5
 """Share of its weight that a run's book keeps while any of its evidence is flagged as decaying; the rest is cash."""
 
 
+RATE_ALONE: Final = 0.2
+"""Share of the way that is traded each day of a factor for which no campaign chose a rate."""
+DEFAULT_HORIZON_DAYS: Final = EvidenceSettings().horizon_days
+
+
 @dataclass(frozen=True)
 class RunBook:
-    """What a finished run trades.
+    """What a finished run trades, or one factor of the library that no run combined.
 
     Attributes
     ----------
     run
-        The run's id.
+        The run's id; of a factor alone its own.
     evidence
         The accepted combination or factors, by id.
     weights
@@ -143,8 +149,8 @@ def find_live_books(ledger: Ledger, panel: Panel, runner: Runner | None = None, 
     runner
         Where Python factors run; without it a run that needs one is left out.
     run
-        Only what this run accepted; empty for every run with a live factor in the library. Runs share equity equally.
-        One whose evidence decays keeps `DECAYING_SHARE` of its part, and a retired one has none.
+        Only what this run accepted; empty for every run with a live factor in the library, and for each factor that was
+        added by hand or proven on new days. All share equity equally. One whose evidence decays keeps `DECAYING_SHARE` of its part, and a retired one has none.
 
     Raises
     ------
@@ -183,7 +189,29 @@ def _find_books(ledger: Ledger, entries: Mapping[str, Entry], run: str) -> tuple
             )
         else:
             books.append(book)
-    return books, left_out
+    alone = [] if run else [entry for entry in entries.values() if entry.origin in (ADDED_BY_HAND, PROMOTED)]
+    return [*books, *(_stand_alone(entry) for entry in alone if entry.status != "retired")], left_out
+
+
+def _stand_alone(entry: Entry) -> RunBook:
+    """Return the book of a factor that no campaign combined: one added by hand, or proven on new days.
+
+    By hand a formula is held as it is written.
+    """
+    terms = entry.terms
+    sign, horizon = (terms.sign, terms.horizon_days) if terms else (1, DEFAULT_HORIZON_DAYS)
+    weights = {entry.factor_id: float(sign)}
+    return RunBook(
+        entry.factor_id,
+        (entry.factor_id,),
+        weights,
+        RATE_ALONE,
+        "equal",
+        False,
+        horizon,
+        UNITS_PER_EQUITY,
+        RiskLimits(),
+    )
 
 
 def _read_book(run: Run, results: Results) -> RunBook | None:

@@ -69,6 +69,21 @@ def test_a_decaying_factor_has_half_a_retired_one_nothing(
     assert refused.value.code == "no_targets"
 
 
+def test_a_factor_by_hand_is_traded_by_exception_alone(ledger: Ledger, panel: Panel, workspace: Path) -> None:
+    place = ["--workspace", str(workspace)]
+    assert run_command(["library", "add", "rank(-ts_std(returns, 20))", *place]) == 0
+    name = next(row.factor_id for row in ledger.library.rows() if row.origin == "by_hand")
+    refused = build_targets(ledger, panel)
+    assert refused.live.books[name][1] == pytest.approx(0.5), "it shares equity with the run"
+    assert not refused.trade.decision.approved
+    rules = ", ".join(
+        f"{{evidence: {name}, rule: {rule}, reason: textbook, owner: Ada, until: 2999-01-01}}"
+        for rule in ("proven", "original")
+    )
+    (workspace / POLICY_FILE).write_text(f"exceptions: [{rules}]\n")
+    assert build_targets(ledger, panel).trade.decision.approved
+
+
 def test_a_panel_that_is_too_short_is_told(finished: CampaignResult, ledger: Ledger, panel: Panel) -> None:
     with pytest.raises(RiskError, match=r"needs [0-9]+ days, and the panel has 3"):
         build_targets(ledger, panel.rows(0, 3))
