@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         take_panel_as_of as take_panel_as_of,
     )
     from .quality import find_data_warnings as find_data_warnings
+    from .reading import Reading as Reading
     from .sensitivity import (
         ALL_FIELDS as ALL_FIELDS,
         drop_fields as drop_fields,
@@ -68,6 +69,7 @@ else:
             "panel": "PRICE_FIELDS Panel UNKNOWN_GROUP compute_simple_returns",
             "point_in_time": "NOT_POINT_IN_TIME keep_members take_panel_as_of",
             "quality": "find_data_warnings",
+            "reading": "Reading",
             "sensitivity": "ALL_FIELDS drop_fields find_withheld_fields",
             "synthetic.market": "Plant PlantedAlpha SyntheticConfig SyntheticMarket simulate",
             "synthetic.null_panel": "Nulling make_null_panel",

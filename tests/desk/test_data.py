@@ -33,7 +33,7 @@ def panel() -> Panel:
 
 
 def test_a_clean_file_has_no_finding(tmp_path: Path, panel: Panel, capsys: Capture) -> None:
-    assert run_command(["market", "audit", str(saved(tmp_path, panel)), "--json"]) == 0
+    assert run_command(["data", "audit", str(saved(tmp_path, panel)), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["findings"] == []
     assert (told["days"], told["names"]) == (300, 80)
@@ -41,18 +41,18 @@ def test_a_clean_file_has_no_finding(tmp_path: Path, panel: Panel, capsys: Captu
 
 def test_findings_say_what_where_why_and_what_to_do(tmp_path: Path, panel: Panel, capsys: Capture) -> None:
     file = saved(tmp_path, panel, np.flatnonzero(panel.universe[-1]).tolist())
-    assert run_command(["market", "audit", str(file)]) == 0
+    assert run_command(["data", "audit", str(file)]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert "1 suspicion; nothing was changed" in text
     assert "survivorship: all" in text
     assert "why it matters names that vanished are missing" in text
     assert "what to do use a panel with the names that were there each day" in text
-    assert run_command(["market", "audit", str(file), "--json"]) == 0
+    assert run_command(["data", "audit", str(file), "--json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)["findings"]
     assert found["trap"] == "survivorship"
     assert found["figures"]["left"] == 0
 
 
 def test_a_derivation_that_is_not_known_is_bad_input(tmp_path: Path, panel: Panel, capsys: Capture) -> None:
-    assert run_command(["market", "audit", str(saved(tmp_path, panel)), "--derive", "vwap=mean"]) == 2
+    assert run_command(["data", "audit", str(saved(tmp_path, panel)), "--derive", "vwap=mean"]) == 2
     assert "this derivation is not known" in capsys.readouterr().err
