@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         format_count as format_count,
         refuse_missing as refuse_missing,
     )
+    from .frame import panel_from as panel_from
     from .load import PanelSource as PanelSource, load_panel as load_panel, read_panel as read_panel
     from .panel import (
         PRICE_FIELDS as PRICE_FIELDS,
@@ -65,6 +66,7 @@ else:
             ),
             "derive": "describe_derivations",
             "errors": "DataWarning MAX_SHOWN_PER_KIND MarketError PanelError format_count refuse_missing",
+            "frame": "panel_from",
             "load": "PanelSource load_panel read_panel",
             "panel": "PRICE_FIELDS Panel UNKNOWN_GROUP compute_simple_returns",
             "point_in_time": "NOT_POINT_IN_TIME keep_members take_panel_as_of",

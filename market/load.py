@@ -12,14 +12,17 @@ from numpy.typing import NDArray
 
 from .derive import check_derivations, derive_fields
 from .errors import Audit, Finding
+from .forms.folder import read_folder
 from .forms.layout import TIDY, find_layout
 from .forms.wide import read_wide
+from .fundamentals import add_fundamentals, read_fundamentals, take_known_columns
+from .membership import read_membership_file
 from .panel import Panel, compute_simple_returns, encode_labels
 from .prices import Prices, check_cells, read_tidy
 from .quality import find_data_warnings
 from .quality.back_adjustment import may_be_adjusted
 from .reading import AS_IT_STANDS, Reading
-from .table import RawTable, Table, find_missing_columns, name_columns, read_raw_table, read_symbols, read_table
+from .table import RawTable, Table, find_missing_columns, name_columns, read_raw_table, read_side_table, read_symbols
 
 INDUSTRY_COLUMNS = ("industry", "sub_industry")
 NO_ROW_SECTOR = "unknown"
@@ -46,6 +49,10 @@ class PanelSource:
         The name of the data; by default the file's name without its extension.
     reading : Reading
         How the table is written, where it does not say so itself.
+    members : Path, optional
+        Parquet or CSV with symbol, from and to: who was in the universe. An empty `to` means until today.
+    fundamentals : Path, optional
+        Parquet or CSV with symbol, known, if wanted period, and figures, which enter as they were known.
     """
 
     path: Path
@@ -54,11 +61,15 @@ class PanelSource:
     derive: Mapping[str, str] = field(default_factory=dict)
     name: str = ""
     reading: Reading = AS_IT_STANDS
+    members: Path | None = None
+    fundamentals: Path | None = None
 
     def __post_init__(self) -> None:
         """Fill in the name, and turn paths given as text into paths."""
         object.__setattr__(self, "path", Path(self.path))
-        object.__setattr__(self, "sectors", None if self.sectors is None else Path(self.sectors))
+        for name in ("sectors", "members", "fundamentals"):
+            path = getattr(self, name)
+            object.__setattr__(self, name, None if path is None else Path(path))
         object.__setattr__(self, "name", self.name or self.path.stem)
 
 
@@ -70,7 +81,11 @@ def load_panel(source: PanelSource) -> Panel:
     PanelError
         As `read_panel`.
     """
-    panel = read_panel(source)
+    return note_warnings(read_panel(source))
+
+
+def note_warnings(panel: Panel) -> Panel:
+    """Return the panel with its data warnings in its notes."""
     return replace(panel, notes=(*panel.notes, *map(str, find_data_warnings(panel))))
 
 
@@ -86,23 +101,48 @@ def read_panel(source: PanelSource) -> Panel:
         With every finding in the files (`.findings`, one of a kind and column), or for an unknown derivation.
     """
     check_derivations(source.derive)
-    raw = read_raw_table(source.path, source.reading, typed=True)
-    return build_panel(raw, source)
+    if source.path.is_dir():
+        audit = Audit(np.zeros(0, np.int64))
+        return build_panel(read_folder(source, audit), source, audit)
+    return build_table_panel(read_raw_table(source.path, source.reading, typed=True), source)
 
 
-def build_panel(raw: RawTable, source: PanelSource) -> Panel:
+def build_table_panel(raw: RawTable, source: PanelSource) -> Panel:
     """Build a panel from a table, however it is laid out, and the other files of the source."""
     audit = Audit(raw.row_numbers)
-    prices = check_cells(_read_cells(raw, source, audit), source.as_of, audit, source.reading.duplicates)
+    return build_panel(_read_cells(raw, source, audit), source, audit)
+
+
+def build_panel(prices: Prices, source: PanelSource, audit: Audit) -> Panel:
+    """Build a panel from cells, the findings so far, and the other files of the source."""
+    prices = check_cells(prices, source.as_of, audit, source.reading.duplicates)
     groups: dict[str, list[str]] = {}
     sector_notes: tuple[str, ...] = ()
     if source.sectors is not None:
-        groups, sector_notes = read_sectors(source.sectors, prices, audit)
+        groups, sector_notes = read_sectors(source.sectors, prices, audit, source.reading)
     audit.refuse(f"{source.path} with {source.sectors}" if source.sectors else str(source.path))
     fields, stamps = derive_fields(prices.fields, source.derive)
     notes = (*stamps, *prices.notes, *sector_notes)
     panel = assemble_panel(replace(prices, fields=fields, notes=notes), groups)
+    panel = _add_other_files(panel, prices, source)
     return replace(panel, back_adjusted=may_be_adjusted(panel))
+
+
+def _add_other_files(panel: Panel, prices: Prices, source: PanelSource) -> Panel:
+    """Return the panel with the universe of its members, and with what was known of its symbols."""
+    if prices.known is not None:
+        stated = take_known_columns(prices)
+        notes = (*stated.notes, *panel.notes)
+        panel = replace(panel, fields=add_fundamentals(panel, stated), notes=notes)
+    if source.fundamentals is not None:
+        stated = read_fundamentals(source.fundamentals, tuple(panel.fields), source.reading)
+        notes = (*panel.notes, *(note for note in stated.notes if note not in panel.notes))
+        panel = replace(panel, fields=add_fundamentals(panel, stated), notes=notes)
+    if source.members is not None:
+        membership = read_membership_file(source.members, source.reading)
+        notes = (*panel.notes, *membership.describe(panel, source.members.name))
+        panel = replace(panel, universe=membership.restrict(panel), notes=notes)
+    return panel
 
 
 def _read_cells(raw: RawTable, source: PanelSource, audit: Audit) -> Prices:
@@ -147,13 +187,15 @@ def _spread_rows(values: NDArray[np.float64], cell: NDArray[np.int64], shape: tu
     return out
 
 
-def read_sectors(path: Path, prices: Prices, audit: Audit) -> tuple[dict[str, list[str]], tuple[str, ...]]:
+def read_sectors(
+    path: Path, prices: Prices, audit: Audit, reading: Reading
+) -> tuple[dict[str, list[str]], tuple[str, ...]]:
     """Return the labels of every grouping, in the order of the prices' symbols, and notes.
 
     An empty cell means no group. Symbols without a row form a group of their own; a file without any of the symbols is
     refused.
     """
-    table = read_table(path)
+    table = read_side_table(path, reading)
     sector_audit = Audit(table.row_numbers)
     sector_audit.add(*table.clashes, *find_missing_columns(table, ("symbol", "sector")))
     sector_audit.add_broken(table.broken)

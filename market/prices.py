@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from .errors import Audit, Finding, format_count, quote_cell
 from .forms.days import MISSING_DAY, read_days
+from .forms.known import KNOWN_COLUMN, read_known_days
 from .forms.names import FIELD_NAME
 from .forms.numbers import looks_numeric, read_number_columns
 from .panel import PRICE_FIELDS, REQUIRED_FIELDS
@@ -41,6 +42,8 @@ class Prices:
         What was inferred and what was left out.
     member : NDArray[np.bool_], optional
         `[rows]`: the symbol was in the universe that day; None where the table does not say it.
+    known : NDArray[np.int64], optional
+        `[rows]`: the day number since which the row's figures are known; None where the table does not say it.
     """
 
     days: NDArray[np.int64]
@@ -49,6 +52,7 @@ class Prices:
     fields: dict[str, NDArray[np.float64]]
     notes: tuple[str, ...]
     member: NDArray[np.bool_] | None = None
+    known: NDArray[np.int64] | None = None
 
     def take(self, rows: NDArray[np.intp]) -> Prices:
         """Return some of the rows."""
@@ -58,6 +62,7 @@ class Prices:
             codes=self.codes[rows],
             fields={name: values[rows] for name, values in self.fields.items()},
             member=None if self.member is None else self.member[rows],
+            known=None if self.known is None else self.known[rows],
         )
 
 
@@ -78,7 +83,8 @@ def read_tidy(table: Table, audit: Audit) -> Prices:
     codes, symbols = read_symbols(table, "symbol", audit) if "symbol" in table.columns else (absent, ())
     member = read_membership(table, audit)
     fields = read_fields(table, audit)
-    return Prices(days, codes, symbols, fields, tuple(audit.notes), member)
+    known = read_known_days(table, audit) if KNOWN_COLUMN in table.columns else None
+    return Prices(days, codes, symbols, fields, tuple(audit.notes), member, known)
 
 
 def check_cells(prices: Prices, as_of: date | None, audit: Audit, duplicates: str = "refuse") -> Prices:
@@ -94,7 +100,7 @@ def read_fields(table: Table, audit: Audit) -> dict[str, NDArray[np.float64]]:
     """Read the required and the extra numeric columns; the notes name the extra columns left out, with the reason."""
     chosen: dict[str, pa.ChunkedArray] = {}
     for name, column in table.columns.items():
-        if name in ("date", "symbol", MEMBER_COLUMN):
+        if name in ("date", "symbol", MEMBER_COLUMN, KNOWN_COLUMN):
             continue
         reason = "" if name in REQUIRED_FIELDS else explain_ignored_column(table, name)
         if reason:

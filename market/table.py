@@ -33,6 +33,8 @@ WORKBOOK_HINT = (
     "Save the sheet as CSV, in Excel by File, Save As, CSV UTF-8; semicolons, decimal commas and dates such as "
     "31.12.2015 are read."
 )
+OTHER_FILES = ("from", "to", "known", "period", "sector", "industry", "dividend", "split")
+"""Fields of the files beside the prices, whose columns the price table need not have."""
 NAN_SYMBOLS = ("nan", "NaN", "null", "None", "NULL", "-", "N/A", "#N/A")
 WORD_CODES = pa.dictionary(pa.int32(), pa.string())
 
@@ -101,6 +103,14 @@ def read_table(path: Path, reading: Reading = AS_IT_STANDS) -> Table:
     return name_columns(read_raw_table(path, typed=False), reading)
 
 
+def read_side_table(path: Path, reading: Reading) -> Table:
+    """Read a file that stands beside the prices; `columns` of the settings counts as far as the file has them."""
+    raw = read_raw_table(path, reading, typed=False)
+    present = {label[0].strip().lower() for label in raw.labels}
+    columns = {field: name for field, name in reading.columns.items() if name.strip().lower() in present}
+    return name_columns(raw, reading.model_copy(update={"columns": columns}))
+
+
 def read_raw_table(path: Path, reading: Reading = AS_IT_STANDS, *, typed: bool) -> RawTable:
     """Read the columns of a file; with `typed`, those of a CSV file that hold plain numbers only are floats.
 
@@ -135,7 +145,7 @@ def _check_suffix(path: Path, suffix: str) -> None:
 
 def _read_parquet(path: Path) -> RawTable:
     with pa_parquet.ParquetFile(path) as file:  # unlike read_table, this does not import pandas
-        words = [column.name for column in file.schema_arrow if pa.types.is_string(column.type)]
+        words = [column.name for column in file.schema_arrow if is_text(column.type)]
     # words with codes, as the file stores them, are read faster than text and take less memory
     with pa_parquet.ParquetFile(path, read_dictionary=words) as file:
         return from_arrow(file.read(), path)
@@ -266,7 +276,7 @@ def _apply_settings(
         plain = name.strip().lower()
         if plain in columns:
             given[plain] = field.strip().lower()
-        else:
+        elif field not in OTHER_FILES:
             what = f"columns says it is {name!r}, and the file has {', '.join(list(columns)[:12])}"
             findings.append(Finding(0, field, what))
     kept = {name: column for name, column in columns.items() if name not in given.values() or name in given}

@@ -247,10 +247,10 @@ def test_an_unreadable_file_is_named(tmp_path: Path, name: str, content: bytes |
     assert len(error.value.findings) == 1
 
 
-def test_a_folder_is_no_file(tmp_path: Path) -> None:
-    (tmp_path / "prices.csv").mkdir()
+def test_a_folder_of_sectors_is_no_file(tmp_path: Path) -> None:
+    (tmp_path / "sectors.csv").mkdir()
     with pytest.raises(PanelError, match="this is a folder"):
-        load_panel(PanelSource(tmp_path / "prices.csv"))
+        load_panel(PanelSource(write(tmp_path, *GOOD), sectors=tmp_path / "sectors.csv"))
 
 
 def parquet(folder: Path, **columns: pa.Array) -> Path:

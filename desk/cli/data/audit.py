@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +11,7 @@ import typer
 
 from ..console import print_object, stdout_console
 from ..options import AsJson, AsOf, SectorsFile, check_file_exists
-from .settings import ReadSettings, parse_reading
+from .settings import FundamentalsFile, MembersFile, ReadSettings, parse_reading
 
 if TYPE_CHECKING:
     from ....market import DataWarning, Panel
@@ -31,6 +32,8 @@ def audit(
         list[str] | None,
         typer.Option("--derive", metavar="FIELD=RULE", help="Derive a field, e.g. prices=adj_factor. Repeatable."),
     ] = None,
+    members: MembersFile = None,
+    fundamentals: FundamentalsFile = None,
     read: ReadSettings = None,
     as_json: AsJson = False,
 ) -> None:
@@ -38,7 +41,8 @@ def audit(
     from ....market import PanelSource, find_data_warnings, read_panel
 
     rules = dict(map(_parse_rule, derive or ()))
-    source = PanelSource(panel, sectors, as_of.date() if as_of else None, rules, reading=parse_reading(read))
+    source = PanelSource(panel, sectors, as_of.date() if as_of else None, rules)
+    source = replace(source, reading=parse_reading(read), members=members, fundamentals=fundamentals)
     prices = read_panel(source)
     warnings = find_data_warnings(prices)
     if as_json:
