@@ -26,7 +26,7 @@ MAX_EXAMPLE_ROWS = 3
 MAX_FINDING_LINES = 12
 """Findings that a message shows, so that it fits on a screen; `PanelError.findings` has all."""
 MAX_CELL_LENGTH = 40
-SETTINGS_PLACE = "under market: read: in a campaign file; alphaloom data audit FILE --read KEY=VALUE tries them"
+SETTINGS_PLACE = "under market: read: in a campaign file; alphaloom data look FILE --read KEY=VALUE tries them"
 MAX_CASES_SHOWN = 5
 
 

@@ -18,7 +18,7 @@ import typer
 
 from . import doctor, sandbox
 from .campaign import log, review, run, status
-from .data import audit
+from .data import audit, fetch, look
 from .evidence import combine, control, power, unseal, verify
 from .factor import compare, formulas, score, similar
 from .failures import EXIT_INTERRUPTED, InterruptionReported, announce, quiet_traces, report_interruption
@@ -56,6 +56,8 @@ score.app.command(cls=FormulaCommand, short_help="List the operators, or documen
 score.app.command(cls=FormulaCommand, short_help="Find the known formulas most like one.")(similar.similar)
 score.app.command(cls=FormulaCommand, short_help="Show two factors side by side.")(compare.compare)
 data = typer.Typer(no_args_is_help=True, help="Get prices, and look into them.")
+data.command(short_help="Make a panel of tickers: prices, quotes, splits and dividends.")(fetch.fetch)
+data.command(short_help="Say what a table of prices is, and how it is read.")(look.look)
 data.command(short_help="Say what looks wrong in a table of prices.")(audit.audit)
 evidence = typer.Typer(no_args_is_help=True, help="Ask what may be believed.")
 evidence.command(short_help="Run the pipeline where nothing can be found.")(control.control)

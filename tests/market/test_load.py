@@ -30,7 +30,7 @@ SAY_ORDER = "say dates: day_first or dates: month_first"
 HAS_TIME = "has a time of day; a row is a whole day: if this is one, say time_zone: America/New_York (the exchange's)"
 SOURCE = "Correct this at the source, then run again."
 SETTINGS = (
-    "The settings stand under market: read: in a campaign file; alphaloom data audit FILE --read KEY=VALUE tries them."
+    "The settings stand under market: read: in a campaign file; alphaloom data look FILE --read KEY=VALUE tries them."
 )
 
 
