@@ -35,6 +35,7 @@ WORKBOOK_HINT = (
 )
 OTHER_FILES = ("from", "to", "known", "period", "sector", "industry", "dividend", "split")
 """Fields of the files beside the prices, whose columns the price table need not have."""
+MAX_COLUMNS_NAMED = 6
 NAN_SYMBOLS = ("nan", "NaN", "null", "None", "NULL", "-", "N/A", "#N/A")
 WORD_CODES = pa.dictionary(pa.int32(), pa.string())
 
@@ -300,16 +301,23 @@ def _apply_same_names(
 
 
 def find_missing_columns(table: Table, required: Sequence[str]) -> list[Finding]:
-    """Return a finding for each required column that the file lacks, with the column probably meant."""
+    """Return a finding for each required column that the file lacks, with the columns that may be meant."""
     present = list(table.columns)
-    findings = []
-    for name in required:
-        if name in table.columns:
-            continue
-        meant = guess_meant(name, present, required)
-        guess = f"; if it is {meant!r}, say columns: {{{name}: {meant}}}" if meant else ""
-        findings.append(Finding(0, name, f"the column is missing{guess}"))
-    return findings
+    absent = [name for name in required if name not in table.columns]
+    meant = {name: guess_meant(name, present, required) for name in absent}
+    free = [name for name in present if name not in required and name not in meant.values()]
+    return [Finding(0, name, f"the column is missing{_suggest(name, meant[name], free)}") for name in absent]
+
+
+def _suggest(name: str, meant: str, free: Sequence[str]) -> str:
+    """Return which column may be meant by one that is missing, and the setting that says so."""
+    if meant or len(free) == 1:
+        other = meant or free[0]
+        return f"; if it is {other!r}, say columns: {{{name}: {other}}}"
+    if not free:
+        return ""
+    more = ", ..." if len(free) > MAX_COLUMNS_NAMED else ""
+    return f"; if it is one of {', '.join(free[:MAX_COLUMNS_NAMED])}{more}, say columns: {{{name}: ITS NAME}}"
 
 
 def read_symbols(table: Table, name: str, audit: Audit) -> tuple[NDArray[np.int64], tuple[str, ...]]:

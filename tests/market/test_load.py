@@ -314,7 +314,9 @@ def test_bad_sectors_are_named_with_the_row_of_either_file(tmp_path: Path) -> No
         "row 2, sectors.csv symbol: 'AAA' is there twice",
     ]
     nameless = write(tmp_path, "AAA,Tech", header="symbol,branch", name="sectors.csv")
-    assert "sectors.csv sector: the column is missing" in refused(tmp_path / "prices.csv", sectors=nameless)
+    assert "sectors.csv sector: the column is missing; if it is 'branch', say columns: {sector: branch}" in refused(
+        tmp_path / "prices.csv", sectors=nameless
+    )
     with pytest.raises(PanelError, match=r"gone\.csv: there is no such file"):
         load_panel(PanelSource(tmp_path / "prices.csv", sectors=tmp_path / "gone.csv"))
 
