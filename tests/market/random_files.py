@@ -191,7 +191,7 @@ def lay_out(
         (writer.folder / "tables").mkdir()
         inner = Writer(writer.folder / "tables", writer.encoding, writer.separator, writer.parquet)
         for name in FIELDS:
-            inner.write(wide.xs(name, axis=1, level=0), name, index=True)
+            inner.write(frame.pivot(index="date", columns="symbol", values=name), name, index=True)
         return inner.folder
     if layout == "joined names":
         wide.columns = pd.Index([f"{pair[1]}_{pair[0]}" for pair in wide.columns.to_flat_index()])
