@@ -150,7 +150,8 @@ def find_live_books(ledger: Ledger, panel: Panel, runner: Runner | None = None, 
         Where Python factors run; without it a run that needs one is left out.
     run
         Only what this run accepted; empty for every run with a live factor in the library, and for each factor that was
-        added by hand or proven on new days. All share equity equally. One whose evidence decays keeps `DECAYING_SHARE` of its part, and a retired one has none.
+        added by hand or proven on new days. All share equity equally. One whose evidence decays keeps
+        `DECAYING_SHARE` of its part, and a retired one has none.
 
     Raises
     ------

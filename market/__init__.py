@@ -27,6 +27,9 @@ if TYPE_CHECKING:
         format_count as format_count,
         refuse_missing as refuse_missing,
     )
+    from .fetch.quotes import FetchedPrices as FetchedPrices, make_quotes as make_quotes
+    from .fetch.source import PriceSource as PriceSource, YahooSource as YahooSource
+    from .frame import panel_from as panel_from
     from .load import PanelSource as PanelSource, load_panel as load_panel, read_panel as read_panel
     from .panel import (
         PRICE_FIELDS as PRICE_FIELDS,
@@ -40,6 +43,8 @@ if TYPE_CHECKING:
         take_panel_as_of as take_panel_as_of,
     )
     from .quality import find_data_warnings as find_data_warnings
+    from .quality.summary import PanelOverview as PanelOverview, summarise_panel as summarise_panel
+    from .reading import Reading as Reading
     from .sensitivity import (
         ALL_FIELDS as ALL_FIELDS,
         drop_fields as drop_fields,
@@ -64,10 +69,15 @@ else:
             ),
             "derive": "describe_derivations",
             "errors": "DataWarning MAX_SHOWN_PER_KIND MarketError PanelError format_count refuse_missing",
+            "fetch.quotes": "FetchedPrices make_quotes",
+            "fetch.source": "PriceSource YahooSource",
+            "frame": "panel_from",
             "load": "PanelSource load_panel read_panel",
             "panel": "PRICE_FIELDS Panel UNKNOWN_GROUP compute_simple_returns",
             "point_in_time": "NOT_POINT_IN_TIME keep_members take_panel_as_of",
             "quality": "find_data_warnings",
+            "quality.summary": "PanelOverview summarise_panel",
+            "reading": "Reading",
             "sensitivity": "ALL_FIELDS drop_fields find_withheld_fields",
             "synthetic.market": "Plant PlantedAlpha SyntheticConfig SyntheticMarket simulate",
             "synthetic.null_panel": "Nulling make_null_panel",

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import Audit, Finding, MarketError
-from .table import Table, find_missing_columns, read_days, read_numbers, read_symbols, read_table
+from .forms.days import read_days
+from .forms.numbers import read_numbers
+from .table import Table, find_missing_columns, read_symbols, read_table
 
 Frame = NDArray[np.float64]
 

@@ -29,8 +29,15 @@ def derive_adjusted_prices(fields: FieldArrays) -> FieldArrays:
     return {**adjusted, "close_raw": fields["close"]}
 
 
+def derive_total_return_prices(fields: FieldArrays) -> FieldArrays:
+    """Adjust prices by a vendor's adjusted close; they are no quotes before either, so there is no quoted close."""
+    factor = fields["adj_close"] / fields["close"]
+    return {name: fields[name] * factor for name in PRICE_FIELDS}
+
+
 DERIVATIONS: Mapping[tuple[str, str], tuple[Callable[[FieldArrays], FieldArrays], tuple[str, ...]]] = {
     ("prices", "adj_factor"): (derive_adjusted_prices, ("adj_factor",)),
+    ("prices", "adj_close"): (derive_total_return_prices, ("adj_close",)),
     ("vwap", "typical"): (derive_typical_price, ()),
     ("amount", "close*volume"): (derive_amount, ()),
 }
@@ -67,7 +74,7 @@ def derive_fields(fields: FieldArrays, derive: Mapping[str, str]) -> tuple[Field
         derived |= compute(derived)
         notes.append(describe_derivation(name, rule, derived))
     if "prices" in derive:
-        del derived["adj_factor"]  # it contains every later split and dividend: no factor may read it
+        del derived[derive["prices"].replace(" ", "")]  # it contains every later dividend: no factor may read it
     return derived, tuple(notes)
 
 

@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 
 
 MAX_SHOWN_PER_KIND = 20
-"""Findings of one kind that a message lists; the others are counted."""
+"""Findings of one kind that a message about texts lists; the others are counted."""
+MAX_EXAMPLE_ROWS = 3
+"""Rows of one kind in one column that a message about prices shows; the others are counted."""
+MAX_FINDING_LINES = 12
+"""Findings that a message shows, so that it fits on a screen; `PanelError.findings` has all."""
+MAX_CELL_LENGTH = 40
+SETTINGS_PLACE = "under market: read: in a campaign file; alphaloom data look FILE --read KEY=VALUE tries them"
 MAX_CASES_SHOWN = 5
 
 
@@ -87,32 +93,47 @@ def refuse_missing(path: Path) -> None:
 class Audit:
     """Collect the findings of a file and raise them as one error.
 
-    `numbers` is the data row in the file of each row that was read.
+    `numbers` is the data row in the file of each row that was read, `owners` what a row is of, where the row's number
+    does not say it; `notes` state what was inferred, and `needs_setting` whether a finding names a setting.
     """
 
     numbers: NDArray[np.int64]
     findings: list[Finding] = field(default_factory=list)
     total: int = 0
+    owners: Callable[[int], str] | None = None
+    notes: list[str] = field(default_factory=list)
+    needs_setting: bool = False
 
     def add(self, *findings: Finding) -> None:
         """Add findings about the file or a column as a whole."""
         self.findings.extend(findings)
         self.total += len(findings)
 
+    def ask(self, column: str, message: str, row: int = 0) -> None:
+        """Add a finding that a setting of `Reading` answers; the message names the setting."""
+        self.add(Finding(row, column, message))
+        self.needs_setting = True
+
     def add_rows(self, column: str, bad: NDArray[np.intp], describe: Callable[[int], str]) -> None:
-        """Add one finding for each bad row of the table (from 0); `describe` returns what is wrong with it."""
-        shown = bad[:MAX_SHOWN_PER_KIND].tolist()
-        self.findings.extend(Finding(int(self.numbers[row]), column, describe(row)) for row in shown)
+        """Add the bad rows of the table (from 0): one finding each up to three, else one with three examples."""
         self.total += len(bad)
-        if len(bad) > MAX_SHOWN_PER_KIND:
-            self.findings.append(_count_others(column, len(bad), int(self.numbers[bad[-1]])))
+        rows = [(int(self.numbers[row]), self._describe(row, describe)) for row in bad[:MAX_EXAMPLE_ROWS].tolist()]
+        if len(bad) <= MAX_EXAMPLE_ROWS:
+            self.findings.extend(Finding(number, column, message) for number, message in rows)
+            return
+        self.findings.append(_join_examples(column, rows, len(bad), int(self.numbers[bad[-1]])))
+
+    def _describe(self, row: int, describe: Callable[[int], str]) -> str:
+        return f"{self.owners(row)}: {describe(row)}" if self.owners else describe(row)
 
     def add_broken(self, broken: Sequence[Finding]) -> None:
         """Add rows that could not be read at all."""
-        self.findings.extend(broken[:MAX_SHOWN_PER_KIND])
         self.total += len(broken)
-        if len(broken) > MAX_SHOWN_PER_KIND:
-            self.findings.append(_count_others("", len(broken), broken[-1].row))
+        if len(broken) <= MAX_EXAMPLE_ROWS:
+            self.findings.extend(broken)
+            return
+        rows = [(finding.row, finding.message) for finding in broken[:MAX_EXAMPLE_ROWS]]
+        self.findings.append(_join_examples("", rows, len(broken), broken[-1].row))
 
     def refuse(self, name: str) -> None:
         """Raise a PanelError with all findings, if there are any."""
@@ -121,17 +142,34 @@ class Audit:
         count = "1 finding" if self.total == 1 else f"{self.total:,} findings"
         lines = [
             f"{name} cannot be used: {count}, and nothing was done with it.",
-            *(f"  {finding}" for finding in self.findings),
+            *(f"  {finding}" for finding in self.findings[:MAX_FINDING_LINES]),
         ]
-        rows = "Rows are counted from 1 below the header. Correct or drop these rows at the source, then run again."
-        whole = "The file as a whole is wrong, not a row of it. Correct it at the source, then run again."
-        hint = rows if any(finding.row for finding in self.findings) else whole
-        raise PanelError("\n".join(lines), findings=tuple(self.findings), field=name, hint=hint)
+        if len(self.findings) > MAX_FINDING_LINES:
+            lines.append(f"  and {len(self.findings) - MAX_FINDING_LINES:,} more of other columns or kinds")
+        raise PanelError("\n".join(lines), findings=tuple(self.findings), field=name, hint=self._advise())
+
+    def _advise(self) -> str:
+        """Return what to do: name the place of the settings, and how rows are counted."""
+        advice = [f"The settings stand {SETTINGS_PLACE}."] if self.needs_setting else []
+        if any(finding.row for finding in self.findings):
+            advice.append("Rows are counted from 1 below the header.")
+        if not self.needs_setting:
+            advice.append("Correct this at the source, then run again.")
+        return " ".join(advice)
 
 
-def _count_others(column: str, count: int, last: int) -> Finding:
-    more = count - MAX_SHOWN_PER_KIND
-    return Finding(0, column, f"and {more:,} more rows like these, the last is row {last}")
+def _join_examples(column: str, rows: Sequence[tuple[int, str]], count: int, last: int) -> Finding:
+    """Return one finding for many rows of one kind: the first few, and the number of the others."""
+    first, message = rows[0]
+    others = "".join(f"; row {number}: {text}" for number, text in rows[1:])
+    more = f"; and {count - len(rows):,} more rows like these, the last is row {last}"
+    return Finding(first, column, f"{message}{others}{more}")
+
+
+def quote_cell(cell: object) -> str:
+    """Return a cell as a message shows it: quoted, and cut where it is long."""
+    text = str(cell)
+    return repr(text if len(text) <= MAX_CELL_LENGTH else f"{text[:MAX_CELL_LENGTH]}...")
 
 
 @dataclass(frozen=True)

@@ -8,21 +8,25 @@ from datetime import date
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from .derive import check_derivations, derive_fields
 from .errors import Audit, Finding
-from .panel import PRICE_FIELDS, REQUIRED_FIELDS, Panel
+from .forms.folder import read_folder
+from .forms.layout import TIDY, find_layout
+from .forms.wide import read_wide
+from .fundamentals import add_fundamentals, read_fundamentals, take_known_columns
+from .membership import read_membership_file
+from .panel import Panel, compute_simple_returns, encode_labels
+from .prices import Prices, check_cells, read_tidy
 from .quality import find_data_warnings
 from .quality.back_adjustment import may_be_adjusted
-from .table import MISSING_DAY, Table, find_missing_columns, read_days, read_numbers, read_symbols, read_table
+from .reading import AS_IT_STANDS, Reading
+from .table import RawTable, Table, find_missing_columns, name_columns, read_raw_table, read_side_table, read_symbols
 
 INDUSTRY_COLUMNS = ("industry", "sub_industry")
 NO_ROW_SECTOR = "unknown"
 """Group of the symbols that the file has no row for."""
-FIELD_NAME = r"[a-z_][a-z0-9_]*"
 
 
 @dataclass(frozen=True)
@@ -32,8 +36,9 @@ class PanelSource:
     Attributes
     ----------
     path : Path
-        Tidy Parquet or CSV, one row per date and symbol: date, symbol, open, high, low, close, volume; other numeric
-        columns become fields. An empty cell is missing data. Column names are read in lower case.
+        Parquet or CSV, best tidy, one row per date and symbol: date, symbol, open, high, low, close, volume; other
+        numeric columns become fields. Wide tables with field and symbol in the header, such as yfinance frames, are
+        read too. An empty cell is missing data. Column names are read in lower case, symbols as they are spelled.
     sectors : Path, optional
         Parquet or CSV with symbol, sector and, if wanted, industry or sub_industry.
     as_of : date, optional
@@ -42,6 +47,12 @@ class PanelSource:
         Fields to compute, such as `{"vwap": "typical"}`; stamped in the panel's notes.
     name : str
         The name of the data; by default the file's name without its extension.
+    reading : Reading
+        How the table is written, where it does not say so itself.
+    members : Path, optional
+        Parquet or CSV with symbol, from and to: who was in the universe. An empty `to` means until today.
+    fundamentals : Path, optional
+        Parquet or CSV with symbol, known, if wanted period, and figures, which enter as they were known.
     """
 
     path: Path
@@ -49,11 +60,16 @@ class PanelSource:
     as_of: date | None = None
     derive: Mapping[str, str] = field(default_factory=dict)
     name: str = ""
+    reading: Reading = AS_IT_STANDS
+    members: Path | None = None
+    fundamentals: Path | None = None
 
     def __post_init__(self) -> None:
         """Fill in the name, and turn paths given as text into paths."""
         object.__setattr__(self, "path", Path(self.path))
-        object.__setattr__(self, "sectors", None if self.sectors is None else Path(self.sectors))
+        for name in ("sectors", "members", "fundamentals"):
+            path = getattr(self, name)
+            object.__setattr__(self, name, None if path is None else Path(path))
         object.__setattr__(self, "name", self.name or self.path.stem)
 
 
@@ -65,7 +81,11 @@ def load_panel(source: PanelSource) -> Panel:
     PanelError
         As `read_panel`.
     """
-    panel = read_panel(source)
+    return note_warnings(read_panel(source))
+
+
+def note_warnings(panel: Panel) -> Panel:
+    """Return the panel with its data warnings in its notes."""
     return replace(panel, notes=(*panel.notes, *map(str, find_data_warnings(panel))))
 
 
@@ -78,54 +98,104 @@ def read_panel(source: PanelSource) -> Panel:
     Raises
     ------
     PanelError
-        With every finding in the files (`.findings`, at most 20 of a kind and a count), or for an unknown derivation.
+        With every finding in the files (`.findings`, one of a kind and column), or for an unknown derivation.
     """
     check_derivations(source.derive)
-    table = read_table(source.path)
-    audit = Audit(table.row_numbers)
-    prices = audit_prices(table, source.as_of, audit)
+    if source.path.is_dir():
+        audit = Audit(np.zeros(0, np.int64))
+        return build_panel(read_folder(source, audit), source, audit)
+    return build_table_panel(read_raw_table(source.path, source.reading, typed=True), source)
+
+
+def build_table_panel(raw: RawTable, source: PanelSource) -> Panel:
+    """Build a panel from a table, however it is laid out, and the other files of the source."""
+    audit = Audit(raw.row_numbers)
+    return build_panel(_read_cells(raw, source, audit), source, audit)
+
+
+def build_panel(prices: Prices, source: PanelSource, audit: Audit) -> Panel:
+    """Build a panel from cells, the findings so far, and the other files of the source."""
+    prices = check_cells(prices, source.as_of, audit, source.reading.duplicates)
     groups: dict[str, list[str]] = {}
     sector_notes: tuple[str, ...] = ()
     if source.sectors is not None:
-        groups, sector_notes = read_sectors(source.sectors, prices, audit)
+        groups, sector_notes = read_sectors(source.sectors, prices, audit, source.reading)
     audit.refuse(f"{source.path} with {source.sectors}" if source.sectors else str(source.path))
     fields, stamps = derive_fields(prices.fields, source.derive)
     notes = (*stamps, *prices.notes, *sector_notes)
     panel = assemble_panel(replace(prices, fields=fields, notes=notes), groups)
+    panel = _add_other_files(panel, prices, source)
     return replace(panel, back_adjusted=may_be_adjusted(panel))
 
 
+def _add_other_files(panel: Panel, prices: Prices, source: PanelSource) -> Panel:
+    """Return the panel with the universe of its members, and with what was known of its symbols."""
+    if prices.known is not None:
+        stated = take_known_columns(prices)
+        notes = (*stated.notes, *panel.notes)
+        panel = replace(panel, fields=add_fundamentals(panel, stated), notes=notes)
+    if source.fundamentals is not None:
+        stated = read_fundamentals(source.fundamentals, tuple(panel.fields), source.reading)
+        notes = (*panel.notes, *(note for note in stated.notes if note not in panel.notes))
+        panel = replace(panel, fields=add_fundamentals(panel, stated), notes=notes)
+    if source.members is not None:
+        membership = read_membership_file(source.members, source.reading)
+        notes = (*panel.notes, *membership.describe(panel, source.members.name))
+        panel = replace(panel, universe=membership.restrict(panel), notes=notes)
+    return panel
+
+
+def _read_cells(raw: RawTable, source: PanelSource, audit: Audit) -> Prices:
+    """Read the cells of a table by its layout."""
+    layout = find_layout(raw, source.reading)
+    if layout.kind != TIDY:
+        return read_wide(raw, layout, source, audit)
+    return read_tidy(name_columns(raw, source.reading), audit)
+
+
 def assemble_panel(prices: Prices, groups: Mapping[str, list[str]]) -> Panel:
-    """Build the panel `[T, N]` from the rows of a file."""
+    """Build the panel `[T, N]` from the rows of a file; each array is allocated once and handed over."""
     first = int(prices.days.min())
     is_day = np.zeros(int(prices.days.max()) - first + 1, dtype=np.bool_)
     is_day[prices.days - first] = True
     row = np.cumsum(is_day) - 1
     shape = (int(is_day.sum()), len(prices.symbols))
     cell = row[prices.days - first] * shape[1] + prices.codes
-    return Panel.build(
+    fields = {name: _spread_rows(values, cell, shape) for name, values in prices.fields.items()}
+    fields["returns"] = compute_simple_returns(fields["close"])
+    universe = np.isfinite(fields["open"]) & np.isfinite(fields["close"])
+    if prices.member is not None:
+        universe &= _spread_rows(prices.member.astype(np.float64), cell, shape) == 1.0
+    coded = {name: encode_labels(labels) for name, labels in groups.items()}
+    for values in (*fields.values(), universe):
+        values.setflags(write=False)
+    return Panel(
         dates=(np.flatnonzero(is_day) + first).astype("datetime64[D]"),
         symbols=prices.symbols,
-        fields={name: _spread_rows(values, cell, shape) for name, values in prices.fields.items()},
-        groups=groups,
+        fields=fields,
+        universe=universe,
+        groups={name: codes for name, (codes, _) in coded.items()},
+        group_labels={name: labels for name, (_, labels) in coded.items()},
         notes=prices.notes,
     )
 
 
 def _spread_rows(values: NDArray[np.float64], cell: NDArray[np.int64], shape: tuple[int, int]) -> NDArray[np.float64]:
     """Return the values as an array `[T, N]`, NaN where there is no row."""
-    out = np.full(shape[0] * shape[1], np.nan)
-    out[cell] = values
-    return out.reshape(shape)
+    out = np.full(shape, np.nan)
+    np.put(out, cell, values)
+    return out
 
 
-def read_sectors(path: Path, prices: Prices, audit: Audit) -> tuple[dict[str, list[str]], tuple[str, ...]]:
+def read_sectors(
+    path: Path, prices: Prices, audit: Audit, reading: Reading
+) -> tuple[dict[str, list[str]], tuple[str, ...]]:
     """Return the labels of every grouping, in the order of the prices' symbols, and notes.
 
     An empty cell means no group. Symbols without a row form a group of their own; a file without any of the symbols is
     refused.
     """
-    table = read_table(path)
+    table = read_side_table(path, reading)
     sector_audit = Audit(table.row_numbers)
     sector_audit.add(*table.clashes, *find_missing_columns(table, ("symbol", "sector")))
     sector_audit.add_broken(table.broken)
@@ -182,164 +252,3 @@ def read_labels(table: Table, column: str, prices: Prices, rows: dict[str, int])
     """Return the label of every symbol of the prices: empty where the cell is, "unknown" without a row."""
     words = [str(word).strip() if word is not None else "" for word in table.columns[column].to_pylist()]
     return [words[rows[symbol]] if symbol in rows else NO_ROW_SECTOR for symbol in prices.symbols]
-
-
-@dataclass(frozen=True)
-class Prices:
-    """The cells of a price file: day number and symbol code of each row, and one array `[rows]` a field."""
-
-    days: NDArray[np.int64]
-    codes: NDArray[np.int64]
-    symbols: tuple[str, ...]
-    fields: dict[str, NDArray[np.float64]]
-    notes: tuple[str, ...]
-
-
-def audit_prices(table: Table, as_of: date | None, audit: Audit) -> Prices:
-    """Read every column and add all mistakes to the audit; unreadable cells are missing in the result."""
-    audit.add(*table.clashes, *find_missing_columns(table, ("date", "symbol", *REQUIRED_FIELDS)))
-    audit.add_broken(table.broken)
-    if table.rows == 0:
-        audit.add(Finding(0, "", "the file has no rows"))
-        return Prices(np.zeros(0, np.int64), np.zeros(0, np.int64), (), {}, ())
-    absent = np.full(table.rows, MISSING_DAY)
-    days = read_days(table, "date", audit) if "date" in table.columns else absent
-    codes, symbols = read_symbols(table, "symbol", audit) if "symbol" in table.columns else (absent, ())
-    fields, notes = read_fields(table, audit)
-    check_prices(fields, audit)
-    check_rows(days, codes, symbols, audit)
-    if as_of is not None:
-        check_as_of(days, as_of, audit)
-    return Prices(days, codes, symbols, fields, notes)
-
-
-def read_fields(table: Table, audit: Audit) -> tuple[dict[str, NDArray[np.float64]], tuple[str, ...]]:
-    """Read the required and the extra numeric columns; the notes name the extra columns left out, with the reason."""
-    fields: dict[str, NDArray[np.float64]] = {}
-    notes = []
-    for name in table.columns:
-        if name in ("date", "symbol"):
-            continue
-        reason = "" if name in REQUIRED_FIELDS else explain_ignored_column(table, name)
-        if reason:
-            notes.append(f"{name}: column ignored, {reason}")
-            continue
-        fields[name] = read_numbers(table, name, audit)
-        if name in REQUIRED_FIELDS and not np.isfinite(fields[name]).any():
-            audit.add(Finding(0, name, "the column holds no number at all"))
-    return fields, tuple(notes)
-
-
-def explain_ignored_column(table: Table, name: str) -> str:
-    """Return why an extra column cannot be a field; empty if it can."""
-    column = table.columns[name]
-    if name == "returns":
-        return "returns are computed from close"
-    if not pc.match_substring_regex(pa.scalar(name), f"^{FIELD_NAME}$").as_py():
-        return "a field's name is letters, digits and underscores"
-    if pa.types.is_floating(column.type) or pa.types.is_integer(column.type) or pa.types.is_decimal(column.type):
-        return ""
-    if not table.from_text:
-        return f"it holds {column.type}, not numbers"
-    sample = column.filter(pc.not_equal(column, ""))[:1000]
-    numeric = pc.sum(pc.match_substring_regex(sample, r"^\s*[-+]?\.?[0-9]")).as_py() or 0
-    return "" if 2 * numeric > len(sample) or not len(sample) else "it holds text"
-
-
-def check_prices(fields: dict[str, NDArray[np.float64]], audit: Audit) -> None:
-    """Find infinities, prices that are not positive, volumes below zero, and days whose high is below their low."""
-    for name, values in fields.items():
-        add_bad_values(name, values, np.isinf(values), "is not finite", audit)
-    for name in (*PRICE_FIELDS, "close_raw", "vwap"):
-        if name in fields:
-            add_bad_values(name, fields[name], fields[name] <= 0, "is not a positive price", audit)
-    if "volume" in fields:
-        add_bad_values("volume", fields["volume"], fields["volume"] < 0, "is below zero", audit)
-    if "high" in fields and "low" in fields:
-        high, low = fields["high"], fields["low"]
-        audit.add_rows("high", np.flatnonzero(high < low), lambda row: f"{high[row]:g} is below the low, {low[row]:g}")
-
-
-def add_bad_values(name: str, values: NDArray[np.float64], bad: NDArray[np.bool_], problem: str, audit: Audit) -> None:
-    """Add a finding for each bad value of a column."""
-    audit.add_rows(name, np.flatnonzero(bad), lambda row: f"{values[row]:g} {problem}")
-
-
-def check_rows(days: NDArray[np.int64], codes: NDArray[np.int64], symbols: tuple[str, ...], audit: Audit) -> None:
-    """Find repeated (date, symbol) pairs, dates out of order within a symbol, and a panel of one symbol."""
-    known = np.flatnonzero((days != MISSING_DAY) & (codes >= 0))
-    if len(symbols) == 1:
-        what = f"{symbols[0]!r} is the only symbol; a panel compares names on the same day and needs at least two"
-        audit.add(Finding(0, "symbol", what))
-    if not len(known):
-        return
-    first = days[known].min()
-    key = codes[known] * (days[known].max() - first + 1) + days[known] - first
-    if np.all(np.diff(key) > 0):
-        return  # sorted by (symbol, date): nothing repeats, nothing is out of order
-    check_repeats(known, key, days, codes, symbols, audit)
-    check_order(known, days, codes, symbols, audit)
-
-
-def check_repeats(
-    known: NDArray[np.intp],
-    key: NDArray[np.int64],
-    days: NDArray[np.int64],
-    codes: NDArray[np.int64],
-    symbols: tuple[str, ...],
-    audit: Audit,
-) -> None:
-    """Find every row that repeats a (date, symbol), and the row that had it first."""
-    order = np.argsort(key, kind="stable")
-    repeated = np.flatnonzero(np.diff(key[order]) == 0) + 1
-    if not len(repeated):
-        return
-    _, begins = np.unique(key[order], return_index=True)
-    group = np.searchsorted(begins, repeated, side="right") - 1
-    rows, firsts = known[order[repeated]], known[order[begins[group]]]
-    first_of = dict(zip(rows.tolist(), firsts.tolist(), strict=True))
-
-    def describe(row: int) -> str:
-        pair = f"({format_day(int(days[row]))}, {symbols[codes[row]]})"
-        return f"{pair} is there twice, first in row {audit.numbers[first_of[row]]}"
-
-    audit.add_rows("date, symbol", np.sort(rows), describe)
-
-
-def check_order(
-    known: NDArray[np.intp],
-    days: NDArray[np.int64],
-    codes: NDArray[np.int64],
-    symbols: tuple[str, ...],
-    audit: Audit,
-) -> None:
-    """Find every row whose date is before that of the symbol's previous row."""
-    if np.all(np.diff(days[known]) >= 0):
-        return
-    order = known[np.argsort(codes[known], kind="stable")]
-    back = (np.diff(days[order]) < 0) & (np.diff(codes[order]) == 0)
-    above = dict(zip(order[1:][back].tolist(), order[:-1][back].tolist(), strict=True))
-
-    def describe(row: int) -> str:
-        before = above[row]
-        return (
-            f"{format_day(int(days[row]))} of {symbols[codes[row]]} comes after {format_day(int(days[before]))} "
-            f"(row {audit.numbers[before]}): sort each symbol by date"
-        )
-
-    audit.add_rows("date", np.sort(order[1:][back]), describe)
-
-
-def check_as_of(days: NDArray[np.int64], as_of: date, audit: Audit) -> None:
-    """Find every row after the as-of date."""
-    limit = int(np.datetime64(as_of, "D").astype(np.int64))
-    audit.add_rows(
-        "date",
-        np.flatnonzero(days > limit),
-        lambda row: f"{format_day(int(days[row]))} is after the as-of date, {as_of}",
-    )
-
-
-def format_day(day: int) -> str:
-    """Return a day number as an ISO date."""
-    return str(np.datetime64(day, "D"))

@@ -19,18 +19,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .errors import PanelError
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 PRICE_FIELDS = ("open", "high", "low", "close")
 REQUIRED_FIELDS = (*PRICE_FIELDS, "volume")
 UNKNOWN_GROUP = -1
 """Code of a symbol without a group."""
-STAMP_PATTERN = re.compile(r"(prices|vwap|amount): [a-z_*]+")
+STAMP_PATTERN = re.compile(r"(prices|vwap|amount|universe|fundamentals): [a-z_*]+")
 """A note that states a derivation, and nothing about the days and symbols of the panel."""
 RUN_DAYS: Final = 12
 """Daily returns in a run: about 48 bits, so that runs of different symbols never collide by chance."""
@@ -197,6 +200,16 @@ class Panel:
             back_adjusted=self.back_adjusted,
             volumes=self.volumes,
         )
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the panel as a long DataFrame, one row for each cell with a value.
+
+        Columns: date, symbol, every field but `returns`, and `in_universe`. Groups are not in it. `panel_from` builds
+        the same panel from it.
+        """
+        from .frame import frame_of
+
+        return frame_of(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by parts: a read-only mapping cannot be pickled."""

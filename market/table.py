@@ -1,14 +1,15 @@
-"""A Parquet or CSV file as a table of columns, and its cells as day numbers, symbol codes and floats.
+"""A Parquet or CSV file as columns of cells, and its symbols as codes.
 
 Each row keeps its number in the file. A cell that cannot be read as what its column holds is a finding.
 """
 
 from __future__ import annotations
 
-import difflib
-import re
+import ast
+import csv
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -19,33 +20,62 @@ import pyarrow.parquet as pa_parquet
 from numpy.typing import NDArray
 
 from ..ledger.files import check_given
-from .errors import Audit, Finding, refuse_missing, unusable_error
+from .errors import Audit, Finding, quote_cell, refuse_missing, unusable_error
+from .forms.arrays import to_integers
+from .forms.names import NUMBERED, ROW_NUMBERS, SAME_NAMES, find_same, guess_meant
+from .forms.text_file import TextForm, find_text_form
+from .reading import AS_IT_STANDS, Reading
 
-ROW_NUMBERS = re.compile(r"__index_level_\d+__")
-"""Columns in which pandas stores an unnamed index; they are dropped."""
-TABLE_SUFFIXES = (".parquet", ".csv")
-COLUMN_SYNONYMS = {
-    "symbol": ("ticker", "code", "sym", "instrument", "stock", "asset", "name", "secid"),
-    "date": ("day", "datetime", "time", "timestamp", "trade_date", "tradedate"),
-    "volume": ("vol", "shares", "turnover_volume"),
-    "close": ("adj_close", "adj close", "adjclose", "last", "price", "px_last"),
-    "sector": ("gics_sector", "gics sector", "industry", "group"),
-}
-MISSING_DAY = np.iinfo(np.int64).min
-NAN_TEXTS = ("nan", "null", "none", "-", "--", "n/a", "na", "#n/a", "nat", "?", ".")
-NAN_SYMBOLS = ("nan", "NaN", "null", "None", "NULL", "-", "N/A", "#N/A")
-ISO_DAY = re.compile(
-    r"(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)\s*(Z|[A-Za-z]{3,}|[-+]\d{2}:?\d{2})?)?"
+TEXT_SUFFIXES = (".csv", ".txt", ".tsv")
+TABLE_SUFFIXES = (".parquet", *TEXT_SUFFIXES)
+WORKBOOK_SUFFIXES = (".xlsx", ".xlsm", ".xls", ".ods")
+WORKBOOK_HINT = (
+    "Save the sheet as CSV, in Excel by File, Save As, CSV UTF-8; semicolons, decimal commas and dates such as "
+    "31.12.2015 are read."
 )
-NUMBER_PATTERN = r"^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$"
-PLACEHOLDER = "it is text, not a number: leave the cell empty where a value is missing"
+OTHER_FILES = ("from", "to", "known", "period", "sector", "industry", "dividend", "split")
+"""Fields of the files beside the prices, whose columns the price table need not have."""
+MAX_COLUMNS_NAMED = 6
+NAN_SYMBOLS = ("nan", "NaN", "null", "None", "NULL", "-", "N/A", "#N/A")
+WORD_CODES = pa.dictionary(pa.int32(), pa.string())
+
+
+@dataclass(frozen=True, eq=False)
+class RawTable:
+    """The columns of a file as they come, and the data row (from 1) of each row.
+
+    Attributes
+    ----------
+    path : Path
+        The file, or what a message calls a table in memory.
+    labels : tuple of tuple of str
+        The header cells of each column, in the file's spelling: one, or two.
+    arrays : tuple of pyarrow.ChunkedArray
+        The cells of each column.
+    row_numbers : NDArray[np.int64]
+        The data row of each row.
+    from_text : bool
+        Whether cells may be text because the file knows nothing else.
+    broken : tuple of Finding
+        The rows with too few or too many cells.
+    notes : tuple of str
+        How the file is written, where that differs from UTF-8 with commas.
+    """
+
+    path: Path
+    labels: tuple[tuple[str, ...], ...]
+    arrays: tuple[pa.ChunkedArray, ...]
+    row_numbers: NDArray[np.int64]
+    from_text: bool
+    broken: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Table:
     """The columns of a file, by name in lower case, and the data row (from 1) of each row.
 
-    `clashes` are names that occur twice, `broken` the rows with too few or too many cells.
+    `clashes` are names that occur twice and settings that do not fit, `broken` the rows with too few or too many cells.
     """
 
     path: Path
@@ -54,6 +84,8 @@ class Table:
     from_text: bool
     clashes: tuple[Finding, ...] = ()
     broken: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
+    reading: Reading = AS_IT_STANDS
 
     @property
     def rows(self) -> int:
@@ -61,8 +93,27 @@ class Table:
         return len(self.row_numbers)
 
 
-def read_table(path: Path) -> Table:
-    """Read a Parquet or CSV file.
+def read_table(path: Path, reading: Reading = AS_IT_STANDS) -> Table:
+    """Read a Parquet or CSV file; the cells of a CSV file are text.
+
+    Raises
+    ------
+    PanelError
+        With one finding: why the file as a whole cannot be read.
+    """
+    return name_columns(read_raw_table(path, typed=False), reading)
+
+
+def read_side_table(path: Path, reading: Reading) -> Table:
+    """Read a file that stands beside the prices; `columns` of the settings counts as far as the file has them."""
+    raw = read_raw_table(path, reading, typed=False)
+    present = {label[0].strip().lower() for label in raw.labels}
+    columns = {field: name for field, name in reading.columns.items() if name.strip().lower() in present}
+    return name_columns(raw, reading.model_copy(update={"columns": columns}))
+
+
+def read_raw_table(path: Path, reading: Reading = AS_IT_STANDS, *, typed: bool) -> RawTable:
+    """Read the columns of a file; with `typed`, those of a CSV file that hold plain numbers only are floats.
 
     Raises
     ------
@@ -70,216 +121,253 @@ def read_table(path: Path) -> Table:
         With one finding: why the file as a whole cannot be read.
     """
     suffix = path.suffix.lower()
-    if path.is_dir():
-        raise unusable_error(path, "a panel is a Parquet or a CSV file; this is a folder")
-    if suffix not in TABLE_SUFFIXES:
-        difference = f", not {suffix!r}" if suffix else "; this name has no extension"
-        raise unusable_error(path, f"a panel is a Parquet or a CSV file{difference}")
+    _check_suffix(path, suffix)
     refuse_missing(path)
     try:
         check_given(path)
-        return _read_csv(path) if suffix == ".csv" else _read_parquet(path)
-    except (pa.ArrowInvalid, pa.ArrowKeyError) as problem:
-        if "Empty CSV" in str(problem):
-            raise unusable_error(path, "the file is empty") from None
-        kind = "CSV" if suffix == ".csv" else "Parquet"
+        return _read_csv(path, reading, typed) if suffix in TEXT_SUFFIXES else _read_parquet(path)
+    except (pa.ArrowInvalid, pa.ArrowKeyError, UnicodeError, csv.Error) as problem:
+        kind = "Parquet" if suffix == ".parquet" else "CSV"
         raise unusable_error(path, f"it cannot be read as {kind}: {_first_line(problem)}") from None
     except OSError as problem:
         raise unusable_error(path, f"it cannot be read: {problem.strerror or _first_line(problem)}") from None
 
 
-def find_missing_columns(table: Table, required: tuple[str, ...]) -> list[Finding]:
-    """Return a finding for each required column that the file lacks, with the column probably meant."""
-    present = list(table.columns)
-    findings = []
-    for name in required:
-        if name in table.columns:
-            continue
-        synonyms = [other for other in present if other in COLUMN_SYNONYMS.get(name, ()) and other not in required]
-        meant = synonyms or [other for other in difflib.get_close_matches(name, present, n=1) if other not in required]
-        guess = f"; rename {meant[0]!r} to {name!r} if that is it" if meant else ""
-        findings.append(Finding(0, name, f"the column is missing{guess}"))
-    if findings and len(present) == 1 and any(mark in present[0] for mark in ";\t|"):
-        findings.append(Finding(0, "", "the whole header is one column: separate the columns with commas"))
-    return findings
+def _check_suffix(path: Path, suffix: str) -> None:
+    """Refuse what is no table by its name."""
+    if path.is_dir():
+        raise unusable_error(path, "a panel is a Parquet or a CSV file; this is a folder")
+    if suffix in WORKBOOK_SUFFIXES:
+        raise unusable_error(path, "a panel is a Parquet or a CSV file; this is a workbook", WORKBOOK_HINT)
+    if suffix not in TABLE_SUFFIXES:
+        difference = f", not {suffix!r}" if suffix else "; this name has no extension"
+        raise unusable_error(path, f"a panel is a Parquet or a CSV file{difference}")
 
 
-def _read_parquet(path: Path) -> Table:
-    table = pa_parquet.ParquetFile(path).read()  # unlike read_table, this does not import pandas
-    columns, clashes = _columns_by_name(table)
-    return Table(path, columns, np.arange(1, table.num_rows + 1), from_text=False, clashes=clashes)
+def _read_parquet(path: Path) -> RawTable:
+    with pa_parquet.ParquetFile(path) as file:  # unlike read_table, this does not import pandas
+        words = [column.name for column in file.schema_arrow if is_text(column.type)]
+    # words with codes, as the file stores them, are read faster than text and take less memory
+    with pa_parquet.ParquetFile(path, read_dictionary=words) as file:
+        return from_arrow(file.read(), path)
 
 
-def _read_csv(path: Path) -> Table:
-    """Read a CSV file as text, so that every cell can be checked, and collect the rows of a wrong length."""
+def from_arrow(table: pa.Table, path: Path) -> RawTable:
+    """Return a table in memory; columns that pandas wrote with two levels have two labels."""
+    labels = _split_levels(table)
+    return RawTable(path, labels, tuple(table.columns), np.arange(1, table.num_rows + 1), from_text=False)
+
+
+def _split_levels(table: pa.Table) -> tuple[tuple[str, ...], ...]:
+    """Return the labels of each column: pandas writes the pair of two levels as the text of a tuple."""
+    pandas = json.loads((table.schema.metadata or {}).get(b"pandas", b"{}"))
+    names = table.column_names
+    if len(pandas.get("column_indexes", ())) != 2:
+        return tuple((name,) for name in names)
+    index = {name for name in pandas.get("index_columns", ()) if isinstance(name, str)}
+    return tuple((name, "") if name in index else _parse_pair(name) for name in names)
+
+
+def _parse_pair(name: str) -> tuple[str, ...]:
+    try:
+        pair = ast.literal_eval(name)
+    except (ValueError, SyntaxError):
+        return (name, "")
+    return tuple(map(str, pair)) if isinstance(pair, tuple) and len(pair) == 2 else (name, "")
+
+
+def _read_csv(path: Path, reading: Reading, typed: bool) -> RawTable:
+    """Read a CSV file; the rows of a wrong length are collected."""
+    form = find_text_form(path, [name.strip().lower() for name in reading.columns.values()])
+    if form is None:
+        raise unusable_error(path, "the file is empty")
+    if typed and form.encoding == "utf-8":
+        try:
+            return _read_typed(path, form)
+        except (pa.ArrowInvalid, _NotPlain):
+            pass  # a cell that is no number, or a row of a wrong length: read again as text, to say which
     broken: list[Finding] = []
 
     def note(row: pa_csv.InvalidRow) -> str:
         what = f"{row.actual_columns} cells where the header has {row.expected_columns}"
-        broken.append(Finding((row.number or 2) - 1, "", what))
+        broken.append(Finding((row.number or form.skipped + 1) - form.skipped, "", what))
         return "skip"
 
-    header = pa_csv.open_csv(path, parse_options=pa_csv.ParseOptions(invalid_row_handler=lambda _: "skip")).schema.names
-    table = pa_csv.read_csv(
-        path,
-        read_options=pa_csv.ReadOptions(use_threads=False),  # Arrow numbers the broken rows only without threads
-        parse_options=pa_csv.ParseOptions(invalid_row_handler=note),
-        convert_options=pa_csv.ConvertOptions(column_types={name: pa.string() for name in header}),
-    )
+    types = dict.fromkeys(range(len(form.labels)), pa.string())
+    # Arrow numbers the broken rows only without threads
+    table = _read_arrow_csv(path, form, types, pa_csv.ParseOptions(delimiter=form.delimiter, invalid_row_handler=note))
     skipped = [finding.row - 1 for finding in broken]
     numbers = np.delete(np.arange(1, table.num_rows + len(broken) + 1), skipped)
-    columns, clashes = _columns_by_name(table)
-    return Table(path, columns, numbers, from_text=True, clashes=clashes, broken=tuple(broken))
+    return RawTable(path, form.labels, tuple(table.columns), numbers, True, tuple(broken), form.notes)
 
 
-def _columns_by_name(table: pa.Table) -> tuple[dict[str, pa.ChunkedArray], tuple[Finding, ...]]:
-    """Return the columns by name in lower case, and a finding for each name that occurs twice."""
+class _NotPlain(Exception):
+    """A column of plain numbers holds a word that Arrow takes for a number, such as nan."""
+
+
+def _read_typed(path: Path, form: TextForm) -> RawTable:
+    """Read plain numbers as floats and all other cells as words with codes, which is three times as fast as text."""
+    types = {place: pa.float64() if place in form.plain else WORD_CODES for place in range(len(form.labels))}
+    table = _read_arrow_csv(path, form, types, pa_csv.ParseOptions(delimiter=form.delimiter))
+    for place in form.plain:
+        if not _all_finite(table.column(place)):
+            raise _NotPlain
+    numbers = np.arange(1, table.num_rows + 1)
+    return RawTable(path, form.labels, tuple(table.columns), numbers, from_text=True, notes=form.notes)
+
+
+def _all_finite(column: pa.ChunkedArray) -> bool:
+    """Return whether the numbers of a column are finite; empty cells count as finite."""
+    extremes = pc.min_max(column, skip_nulls=True)
+    low, high = extremes["min"].as_py(), extremes["max"].as_py()
+    finite = low is None or bool(np.isfinite(low) and np.isfinite(high))
+    return finite and not pc.any(pc.is_nan(column)).as_py()
+
+
+def _read_arrow_csv(
+    path: Path, form: TextForm, types: Mapping[int, pa.DataType], parse: pa_csv.ParseOptions
+) -> pa.Table:
+    names = [str(place) for place in range(len(form.labels))]
+    return pa_csv.read_csv(
+        path,
+        read_options=pa_csv.ReadOptions(
+            use_threads=parse.invalid_row_handler is None,
+            column_names=names,
+            skip_rows=form.skipped,
+            encoding=form.encoding,
+        ),
+        parse_options=parse,
+        convert_options=pa_csv.ConvertOptions(
+            column_types={str(place): kind for place, kind in types.items()}, null_values=[""], strings_can_be_null=True
+        ),
+    )
+
+
+def name_columns(raw: RawTable, reading: Reading = AS_IT_STANDS) -> Table:
+    """Return the columns by name in lower case, renamed as the settings say; a name that occurs twice is a clash."""
     columns: dict[str, pa.ChunkedArray] = {}
     clashes = []
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        plain = name.strip().removeprefix("\ufeff").lower()
-        if ROW_NUMBERS.fullmatch(plain):
+    for label, column in zip(raw.labels, raw.arrays, strict=True):
+        plain = " ".join(part for part in label if part).strip().removeprefix("\ufeff").lower()
+        if ROW_NUMBERS.fullmatch(plain) and _holds_row_numbers(column):
             continue
         if plain in columns:
             clashes.append(Finding(0, plain, "the column is there twice"))
         columns[plain] = column
-    return columns, tuple(clashes)
+    columns, absent = _apply_settings(columns, reading)
+    columns, notes = _apply_same_names(columns)
+    broken = raw.broken
+    return Table(
+        raw.path, columns, raw.row_numbers, raw.from_text, (*clashes, *absent), broken, (*raw.notes, *notes), reading
+    )
 
 
-def _first_line(problem: Exception) -> str:
-    return str(problem).splitlines()[0].rstrip(".") if str(problem) else type(problem).__name__
+def _holds_row_numbers(column: pa.ChunkedArray) -> bool:
+    """Return whether an unnamed index of pandas is a count of rows, not days or symbols."""
+    return bool(pa.types.is_integer(column.type))
 
 
-def read_days(table: Table, name: str, audit: Audit) -> NDArray[np.int64]:
-    """Return each row's day number (days since 1970-01-01), `MISSING_DAY` where the cell is not a plain date."""
-    column = table.columns[name]
-    kind = column.type
-    if pa.types.is_timestamp(kind) and kind.tz is not None:
-        what = f"{column[0].as_py()} is zoned ({kind.tz}), as is the whole column: a panel's dates are exchange days"
-        audit.add(Finding(int(audit.numbers[0]), name, f"{what} without a time zone"))
-        return np.full(table.rows, MISSING_DAY)
-    if _is_text(kind):
-        return _parse_days(column, name, audit)
-    if not (pa.types.is_date(kind) or pa.types.is_timestamp(kind)):
-        audit.add(Finding(0, name, f"the column holds {kind}, not dates"))
-        return np.full(table.rows, MISSING_DAY)
-    return _read_typed_days(column, name, audit)
+def _apply_settings(
+    columns: dict[str, pa.ChunkedArray], reading: Reading
+) -> tuple[dict[str, pa.ChunkedArray], list[Finding]]:
+    """Rename the columns that `columns` of the settings names; one that the file lacks is a finding."""
+    findings = []
+    given = {}
+    for field, name in reading.columns.items():
+        plain = name.strip().lower()
+        if plain in columns:
+            given[plain] = field.strip().lower()
+        elif field not in OTHER_FILES:
+            what = f"columns says it is {name!r}, and the file has {', '.join(list(columns)[:12])}"
+            findings.append(Finding(0, field, what))
+    kept = {name: column for name, column in columns.items() if name not in given.values() or name in given}
+    return {given.get(name, name): column for name, column in kept.items()}, findings
+
+
+def _apply_same_names(
+    columns: dict[str, pa.ChunkedArray],
+) -> tuple[dict[str, pa.ChunkedArray], list[str]]:
+    """Rename columns whose names mean a field that is absent and nothing else; each is noted."""
+    renamed: dict[str, str] = {}
+    for field in SAME_NAMES:
+        if same := find_same(field, list(columns)):
+            renamed[same] = field
+    for name in columns:
+        field = NUMBERED.sub("", name)
+        if field != name and field not in columns and field not in renamed.values():
+            renamed[name] = field
+    notes = [f"{field}: read from the column {name!r}" for name, field in renamed.items()]
+    return {renamed.get(name, name): column for name, column in columns.items()}, notes
+
+
+def find_missing_columns(table: Table, required: Sequence[str]) -> list[Finding]:
+    """Return a finding for each required column that the file lacks, with the columns that may be meant."""
+    present = list(table.columns)
+    absent = [name for name in required if name not in table.columns]
+    meant = {name: guess_meant(name, present, required) for name in absent}
+    free = [name for name in present if name not in required and name not in meant.values()]
+    return [Finding(0, name, f"the column is missing{_suggest(name, meant[name], free)}") for name in absent]
+
+
+def _suggest(name: str, meant: str, free: Sequence[str]) -> str:
+    """Return which column may be meant by one that is missing, and the setting that says so."""
+    if meant or len(free) == 1:
+        other = meant or free[0]
+        return f"; if it is {other!r}, say columns: {{{name}: {other}}}"
+    if not free:
+        return ""
+    more = ", ..." if len(free) > MAX_COLUMNS_NAMED else ""
+    return f"; if it is one of {', '.join(free[:MAX_COLUMNS_NAMED])}{more}, say columns: {{{name}: ITS NAME}}"
 
 
 def read_symbols(table: Table, name: str, audit: Audit) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """Return each row's code `[rows]` and the sorted symbols that the codes stand for; -1: empty or invalid."""
     column = table.columns[name]
-    if not _is_text(column.type):
+    if not is_text(column.type):
         audit.add(Finding(0, name, f"the column holds {column.type}, not text (leading zeros of a code would be lost)"))
         return np.full(table.rows, -1), ()
-    codes, words = _encode_words(column)
-    problems = {code: _explain_bad_symbol(word) for code, word in enumerate(words)}
+    codes, words = encode_words(column)
+    problems = {code: explain_bad_symbol(word) for code, word in enumerate(words)}
     bad = np.array([bool(problems[code]) for code in range(len(words))] + [True])
     problems[-1] = "the cell is empty"
-    audit.add_rows(name, np.flatnonzero(bad[codes]), lambda row: problems[int(codes[row])])
+    if bad[:-1].any() or (len(codes) and codes.min() < 0):
+        audit.add_rows(name, np.flatnonzero(bad[codes]), lambda row: problems[int(codes[row])])
     used = sorted(word for code, word in enumerate(words) if not bad[code])
     place = {word: code for code, word in enumerate(used)}
     renumber = np.array([place.get(word, -1) for word in words] + [-1])
     return renumber[codes], tuple(used)
 
 
-def read_numbers(table: Table, name: str, audit: Audit) -> NDArray[np.float64]:
-    """Return a column as floats `[rows]`; NaN where the cell is empty, or not a number (a finding)."""
-    column = table.columns[name]
-    kind = column.type
-    if pa.types.is_null(kind):
-        return np.full(table.rows, np.nan)
-    if _is_text(kind):
-        if not table.from_text:
-            audit.add(Finding(0, name, f"the column holds {kind}, not numbers: store it as float"))
-        return _parse_numbers(column, name, audit)
-    if not (pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind)):
-        audit.add(Finding(0, name, f"the column holds {kind}, not numbers"))
-        return np.full(table.rows, np.nan)
-    return np.array(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
-
-
-def _parse_numbers(column: pa.ChunkedArray, name: str, audit: Audit) -> NDArray[np.float64]:
-    """Parse text cells; 'NaN' and the like are findings of their own kind."""
-    text = pc.utf8_trim_whitespace(column.cast(pa.string()))
-    text = pc.if_else(pc.equal(text, ""), pa.scalar(None, pa.string()), text)
-    filled = pc.is_valid(text).to_numpy()
-    try:
-        values = np.array(text.cast(pa.float64()).to_numpy(), dtype=np.float64)
-    except pa.ArrowInvalid:
-        good = pc.match_substring_regex(text, NUMBER_PATTERN)
-        values = np.array(pc.if_else(good, text, None).cast(pa.float64()).to_numpy(), dtype=np.float64)
-    bad = np.flatnonzero(filled & ~np.isfinite(values))
-
-    def describe(row: int) -> str:
-        cell = text[row].as_py()
-        return f"{cell!r}: {PLACEHOLDER}" if cell.lower() in NAN_TEXTS else f"{cell!r} is not a number"
-
-    audit.add_rows(name, bad, describe)
-    values[bad] = np.nan
-    return values
-
-
-def _read_typed_days(column: pa.ChunkedArray, name: str, audit: Audit) -> NDArray[np.int64]:
-    """Read a typed column of dates or of timestamps without a zone."""
-    days = column.cast(pa.date32(), safe=False)
-    empty = pc.is_null(column).to_numpy()
-    audit.add_rows(name, np.flatnonzero(empty), lambda row: "the cell is empty")
-    if pa.types.is_timestamp(column.type):
-        late = pc.fill_null(pc.not_equal(days.cast(column.type), column), False).to_numpy()
-        audit.add_rows(
-            name, np.flatnonzero(late), lambda row: f"{column[row].as_py()} has a time of day; a row is a whole day"
-        )
-    numbers = pc.fill_null(days.cast(pa.int32()).cast(pa.int64()), MISSING_DAY).to_numpy()
-    return np.array(numbers, dtype=np.int64)
-
-
-def _parse_days(column: pa.ChunkedArray, name: str, audit: Audit) -> NDArray[np.int64]:
-    """Parse text dates; a file has few distinct ones, so each is parsed once."""
-    codes, words = _encode_words(column)
-    parsed = [_parse_day(word) for word in words]
-    days = np.array([day for day, _ in parsed] + [MISSING_DAY])
-    problems = [problem for _, problem in parsed] + ["the cell is empty"]
-    bad = np.array([bool(problem) for problem in problems])
-    audit.add_rows(name, np.flatnonzero(bad[codes]), lambda row: problems[int(codes[row])])
-    return days[codes]
-
-
-def _parse_day(text: str) -> tuple[int, str]:
-    """Return the day number of a text, or `MISSING_DAY` and what is wrong with the text."""
-    match = ISO_DAY.fullmatch(text)
-    if match is None:
-        return MISSING_DAY, f"{text!r} is not a date: write it as 2015-12-31"
-    day, time, zone = match.groups()
-    if zone:
-        return MISSING_DAY, f"{text!r} is zoned: a panel's dates are exchange days without a time zone"
-    if time and time.strip("0:."):
-        return MISSING_DAY, f"{text!r} has a time of day; a row is a whole day"
-    try:
-        return int(np.datetime64(date.fromisoformat(day), "D").astype(np.int64)), ""
-    except ValueError:
-        return MISSING_DAY, f"{text!r} is not a day of the calendar"
-
-
-def _explain_bad_symbol(word: str) -> str:
+def explain_bad_symbol(word: str) -> str:
     """Return what is wrong with a symbol; empty if nothing is."""
     if word in NAN_SYMBOLS:
         return f"{word!r} is a missing value written as text, not a symbol"
-    return f"{word!r} has white space around it" if word != word.strip() else ""
+    return f"{quote_cell(word)} has white space around it" if word != word.strip() else ""
 
 
-def _encode_words(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], list[str]]:
-    """Return each row's code and the distinct words in order of appearance; -1 where the cell is empty."""
-    text = column.cast(pa.string())
-    encoded = pc.if_else(pc.equal(text, ""), pa.scalar(None, pa.string()), text).dictionary_encode().combine_chunks()
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.chunk(0) if encoded.num_chunks else pa.array([], pa.string()).dictionary_encode()
-    codes = pc.fill_null(encoded.indices.cast(pa.int64()), -1).to_numpy()
-    return np.array(codes, dtype=np.int64), encoded.dictionary.to_pylist()
+def encode_words(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], list[str]]:
+    """Return each row's code and the distinct words that occur; -1 where the cell is empty."""
+    if not pa.types.is_dictionary(column.type):
+        column = column.cast(pa.string()).dictionary_encode()
+    column = column.unify_dictionaries()
+    if not column.num_chunks:
+        return np.zeros(0, np.int64), []
+    codes = to_integers(pa.chunked_array([chunk.indices for chunk in column.chunks]), -1)
+    words = column.chunk(0).dictionary.to_pylist()
+    occurs = np.bincount(codes + 1, minlength=len(words) + 1)[1:] > 0
+    kept = [bool(word) and there for word, there in zip(words, occurs.tolist(), strict=True)]
+    if all(kept):
+        return codes, words
+    number = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)  # the last one stands for an empty cell
+    return number[codes], [word for word, keep in zip(words, kept, strict=True) if keep]
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def is_text(kind: pa.DataType) -> bool:
     """Return whether a column holds text, dictionary-encoded or not."""
     if pa.types.is_dictionary(kind):
-        return _is_text(kind.value_type)
+        return is_text(kind.value_type)
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _first_line(problem: Exception) -> str:
+    return str(problem).splitlines()[0].rstrip(".") if str(problem) else type(problem).__name__

@@ -16,8 +16,9 @@ from typing import Annotated, Any
 
 import typer
 
-from . import book, doctor, market, sandbox, targets
+from . import book, doctor, sandbox, targets
 from .campaign import log, review, run, status
+from .data import audit, fetch, look
 from .evidence import combine, control, power, unseal, verify
 from .factor import compare, formulas, score, similar
 from .failures import EXIT_INTERRUPTED, InterruptionReported, announce, quiet_traces, report_interruption
@@ -55,6 +56,10 @@ score.app.command(cls=FormulaCommand, short_help="Say a formula in plain words."
 score.app.command(cls=FormulaCommand, short_help="List the operators, or document one.")(formulas.operators)
 score.app.command(cls=FormulaCommand, short_help="Find the known formulas most like one.")(similar.similar)
 score.app.command(cls=FormulaCommand, short_help="Show two factors side by side.")(compare.compare)
+data = typer.Typer(no_args_is_help=True, help="Get prices, and look into them.")
+data.command(short_help="Make a panel of tickers: prices, quotes, splits and dividends.")(fetch.fetch)
+data.command(short_help="Say what a table of prices is, and how it is read.")(look.look)
+data.command(short_help="Say what looks wrong in a table of prices.")(audit.audit)
 evidence = typer.Typer(no_args_is_help=True, help="Ask what may be believed.")
 evidence.command(short_help="Run the pipeline where nothing can be found.")(control.control)
 evidence.command(short_help="Say what the selection window could prove.")(power.power)
@@ -65,7 +70,7 @@ app.add_typer(score.app, name="factor")
 app.add_typer(library.app, name="library")
 app.add_typer(evidence, name="evidence")
 app.add_typer(book.app, name="book")
-app.add_typer(market.app, name="market")
+app.add_typer(data, name="data")
 app.add_typer(news.app, name="news")
 sandbox.app.command(short_help="Run a Python factor contained, and say whether it sees the future.")(sandbox.check)
 app.add_typer(sandbox.app, name="sandbox")

@@ -14,6 +14,7 @@ from ...market import (
     Nulling,
     Panel,
     PanelSource,
+    Reading,
     SyntheticConfig,
     SyntheticMarket,
     load_panel,
@@ -34,7 +35,12 @@ class MarketSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(default="", description="what reports call the data")
-    panel: Path | None = Field(default=None, description="tidy Parquet or CSV; none: the synthetic market")
+    panel: Path | None = Field(default=None, description="Parquet or CSV, tidy or wide; none: the synthetic market")
+    read: Reading = Field(default=Reading(), description="how the tables are written, where they do not say it")
+    members: Path | None = Field(default=None, description="who was in the universe: symbol, from, to")
+    fundamentals: Path | None = Field(
+        default=None, description="figures as they became known: symbol, known, period if wanted, and columns"
+    )
     sectors: Path | None = Field(default=None, description="Parquet or CSV with symbol and sector")
     as_of: date | None = Field(default=None, description="no row may be later; the last date by default")
     actions: Path | None = Field(default=None, description="splits and dividends: date, symbol, dividend, split")
@@ -62,7 +68,7 @@ class MarketSettings(BaseModel):
         """Return the settings with relative paths resolved from a folder."""
         paths = {
             name: (folder / path).absolute()
-            for name in ("panel", "sectors", "actions")
+            for name in ("panel", "sectors", "actions", "members", "fundamentals")
             if (path := getattr(self, name))
         }
         return self.model_copy(update=paths)
@@ -93,7 +99,9 @@ class MarketSettings(BaseModel):
             With all mistakes of the file.
         """
         if self.panel is not None:
-            source = PanelSource(self.panel, self.sectors, self.as_of, self.derive, self.name)
+            source = PanelSource(
+                self.panel, self.sectors, self.as_of, self.derive, self.name, self.read, self.members, self.fundamentals
+            )
             if self.nulled is not None:
                 panel, name = make_null_panel(read_panel(source), seed, self.nulled), f"{source.name}-null-{seed}"
             else:

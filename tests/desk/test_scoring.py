@@ -55,7 +55,7 @@ def test_a_suspicion_is_one_line_and_the_audit_has_the_rest(monkeypatch: pytest.
     assert "- bad ticks suspected: 3 closes that jump and come back" in lines
     assert "- prices derived by adj_factor" in lines
     assert not any("reversal" in line or "2010-01-04" in line for line in lines)
-    assert sum("alphaloom market audit" in line for line in lines) == 1
+    assert sum("alphaloom data audit" in line for line in lines) == 1
 
 
 def test_a_factor_with_nothing_to_break_gets_a_line_and_no_table(

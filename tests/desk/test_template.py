@@ -10,7 +10,9 @@ from pydantic import BaseModel
 
 from alphaloom.desk.cli.campaign.run import CAMPAIGN_TEMPLATE
 
-EXAMPLES = {"panel", "sectors", "actions", "volumes", "as_of", "name", "models"}  # shown by example
+EXAMPLES = {
+    *("panel", "members", "fundamentals", "sectors", "actions", "volumes", "as_of", "name", "models"),
+}  # shown by example
 
 
 def leaves(settings: BaseModel) -> dict[str, Any]:

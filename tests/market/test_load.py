@@ -14,7 +14,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 import pytest
 
-from alphaloom.market import Panel, PanelError, PanelSource, load_panel
+from alphaloom.market import Panel, PanelError, PanelSource, Reading, load_panel
 
 DATA = Path(os.environ.get("ALPHALOOM_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
 HEADER = "date,symbol,open,high,low,close,volume"
@@ -24,10 +24,14 @@ GOOD = (
     "2015-01-05,AAA,10,12,9,11,100",
     "2015-01-05,BBB,20,21,19,,0",
 )
-KNOWN = "prices: adj_factor, vwap: typical, amount: close*volume"
-HINT = "Rows are counted from 1 below the header. Correct or drop these rows at the source, then run again."
-
-WHOLE = "The file as a whole is wrong, not a row of it. Correct it at the source, then run again."
+KNOWN = "prices: adj_factor, prices: adj_close, vwap: typical, amount: close*volume"
+ROWS = "Rows are counted from 1 below the header."
+SAY_ORDER = "say dates: day_first or dates: month_first"
+HAS_TIME = "has a time of day; a row is a whole day: if this is one, say time_zone: America/New_York (the exchange's)"
+SOURCE = "Correct this at the source, then run again."
+SETTINGS = (
+    "The settings stand under market: read: in a campaign file; alphaloom data look FILE --read KEY=VALUE tries them."
+)
 
 
 def write(folder: Path, *rows: str, header: str = HEADER, name: str = "prices.csv") -> Path:
@@ -41,7 +45,10 @@ def refused(path: Path, **source: object) -> list[str]:
     with pytest.raises(PanelError) as error:
         load_panel(PanelSource(path, **source))  # type: ignore[arg-type]
     first, *lines, hint = str(error.value).splitlines()
-    assert hint == (HINT if any(finding.row for finding in error.value.findings) else WHOLE)
+    rows = any(finding.row for finding in error.value.findings)
+    asked = SETTINGS in hint
+    assert hint == " ".join([SETTINGS] * asked + [ROWS] * rows + [SOURCE] * (not asked))
+    assert "drop" not in hint
     sectors = f" with {source['sectors']}" if source.get("sectors") else ""
     assert first.startswith(f"{path}{sectors} cannot be used: ")
     assert first.endswith(", and nothing was done with it.")
@@ -61,7 +68,7 @@ def test_a_good_file_becomes_a_panel(tmp_path: Path) -> None:
 def test_a_file_without_its_columns_is_not_told_to_drop_rows(tmp_path: Path) -> None:
     with pytest.raises(PanelError) as error:
         load_panel(PanelSource(write(tmp_path, "2015-01-02,AAA,10.5", header="date,symbol,close")))
-    assert error.value.hint == WHOLE
+    assert error.value.hint == SOURCE
     assert "volume" in str(error.value)
 
 
@@ -100,26 +107,30 @@ BAD_ROWS = {
         ["2015-01-05,AAA,1,1,1,1,1"],
         ["row 5, date, symbol: (2015-01-05, AAA) is there twice, first in row 3"],
     ),
+    "an equal duplicate": (
+        [GOOD[2]],
+        [
+            "row 5, date, symbol: (2015-01-05, AAA) is there twice, first in row 3",
+            "date, symbol: 1 row equal to another one in every cell: say duplicates: drop_equal",
+        ],
+    ),
     "a negative price": (["2015-01-06,AAA,-1,1,1,1,1"], ["row 5, open: -1 is not a positive price"]),
     "a zero price": (["2015-01-06,AAA,1,1,1,0,1"], ["row 5, close: 0 is not a positive price"]),
     "a negative volume": (["2015-01-06,AAA,1,1,1,1,-7"], ["row 5, volume: -7 is below zero"]),
     "high below low": (["2015-01-06,AAA,1,1,2.5,1,1"], ["row 5, high: 1 is below the low, 2.5"]),
-    "a date that goes back": (
-        ["2015-01-01,AAA,1,1,1,1,1"],
-        ["row 5, date: 2015-01-01 of AAA comes after 2015-01-05 (row 3): sort each symbol by date"],
-    ),
     "a zoned date": (
         ["2015-01-06T00:00:00Z,AAA,1,1,1,1,1"],
-        ["row 5, date: '2015-01-06T00:00:00Z' is zoned: a panel's dates are exchange days without a time zone"],
+        ["row 5, date: '2015-01-06T00:00:00Z' is zoned: say the exchange's zone, such as time_zone: America/New_York"],
     ),
     "a time of day": (
         ["2015-01-06 16:00,AAA,1,1,1,1,1"],
-        ["row 5, date: '2015-01-06 16:00' has a time of day; a row is a whole day"],
+        [f"row 5, date: '2015-01-06 16:00' {HAS_TIME}"],
     ),
-    "another date format": (
+    "an ambiguous date": (
         ["06/01/2015,AAA,1,1,1,1,1"],
-        ["row 5, date: '06/01/2015' is not a date: write it as 2015-12-31"],
+        [f"date: '06/01/2015' is 6 January or 1 June, and no date of the column decides: {SAY_ORDER}"],
     ),
+    "no date at all": (["soon,AAA,1,1,1,1,1"], ["row 5, date: 'soon' is not a date: write it as 2015-12-31"]),
     "no such day": (["2015-02-30,AAA,1,1,1,1,1"], ["row 5, date: '2015-02-30' is not a day of the calendar"]),
     "no date": ([",AAA,1,1,1,1,1"], ["row 5, date: the cell is empty"]),
     "no symbol": (["2015-01-06,,1,1,1,1,1"], ["row 5, symbol: the cell is empty"]),
@@ -147,8 +158,11 @@ def test_a_bad_row_is_named_with_its_column_and_value(tmp_path: Path, case: str)
 @pytest.mark.parametrize("text", ["nan", "NaN", "null", "-", "N/A"])
 def test_a_missing_value_written_as_text_is_named(tmp_path: Path, text: str) -> None:
     lines = refused(write(tmp_path, *GOOD, f"2015-01-06,AAA,1,1,1,{text},1"))
-    what = "it is text, not a number: leave the cell empty where a value is missing"
-    assert lines == [f"row 5, close: {text!r}: {what}"]
+    what = "it is text, not a number: leave the cell empty where a value is missing, or say"
+    assert lines == [f"row 5, close: {text!r}: {what} missing: [{text}]"]
+    panel = load_panel(PanelSource(tmp_path / "prices.csv", reading=Reading(missing=(text,))))
+    assert np.isnan(panel.fields["close"][-1, 0])
+    assert f"close: 1 cells that say {text} are empty" in panel.notes
 
 
 def test_every_finding_is_said_at_once(tmp_path: Path) -> None:
@@ -158,18 +172,26 @@ def test_every_finding_is_said_at_once(tmp_path: Path) -> None:
     assert len(refused(path, sectors=sectors, as_of=date(2015, 1, 2))) == 10
 
 
-def test_a_long_list_is_cut_and_counted(tmp_path: Path) -> None:
+def test_many_rows_of_one_kind_are_one_finding_with_three_examples(tmp_path: Path) -> None:
     rows = [f"2016-01-{day:02d},{name},0,1,1,1,1" for day in range(1, 31) for name in ("AAA", "BBB")]
-    lines = refused(write(tmp_path, *rows))
-    assert len(lines) == 21
-    assert lines[-1] == "open: and 40 more rows like these, the last is row 60"
+    zero = "0 is not a positive price"
+    assert refused(write(tmp_path, *rows)) == [
+        f"row 1, open: {zero}; row 2: {zero}; row 3: {zero}; and 57 more rows like these, the last is row 60"
+    ]
     with pytest.raises(PanelError, match="60 findings, and nothing was done with it"):
         load_panel(PanelSource(tmp_path / "prices.csv"))
 
 
 def test_many_broken_rows_are_cut_and_counted_too(tmp_path: Path) -> None:
-    lines = refused(write(tmp_path, *GOOD, *["2015-01-06,AAA,1"] * 50))
-    assert lines[19:] == ["row 24: 3 cells where the header has 7", "and 30 more rows like these, the last is row 54"]
+    short = "3 cells where the header has 7"
+    assert refused(write(tmp_path, *GOOD, *["2015-01-06,AAA,1"] * 50)) == [
+        f"row 5: {short}; row 6: {short}; row 7: {short}; and 47 more rows like these, the last is row 54"
+    ]
+
+
+def test_the_order_of_rows_means_nothing(tmp_path: Path) -> None:
+    newest_first = write(tmp_path, *reversed(GOOD), name="reversed.csv")
+    assert load_panel(PanelSource(newest_first)) == load_panel(PanelSource(write(tmp_path, *GOOD)))
 
 
 def test_a_column_that_is_there_twice_is_named(tmp_path: Path) -> None:
@@ -184,15 +206,13 @@ def test_dates_after_the_as_of_date_are_named(tmp_path: Path) -> None:
 
 
 def test_missing_columns_are_named_with_what_was_probably_meant(tmp_path: Path) -> None:
-    path = write(tmp_path, "2015-01-02,AAA,1,1,1", header="date,ticker,open,low,adj_close")
+    path = write(tmp_path, "2015-01-02,AAA,1,1,1", header="date,code,open,low,adj_close")
     assert refused(path) == [
-        "symbol: the column is missing; rename 'ticker' to 'symbol' if that is it",
+        "symbol: the column is missing; if it is 'code', say columns: {symbol: code}",
         "high: the column is missing",
-        "close: the column is missing; rename 'adj_close' to 'close' if that is it",
+        "close: the column is missing; if it is 'adj_close', say columns: {close: adj_close}",
         "volume: the column is missing",
     ]
-    lines = refused(write(tmp_path, "2015-01-02;AAA", header="date;symbol"))
-    assert lines[-1] == "the whole header is one column: separate the columns with commas"
 
 
 def test_one_symbol_is_no_panel(tmp_path: Path) -> None:
@@ -208,10 +228,11 @@ def test_a_file_without_rows_is_named(tmp_path: Path) -> None:
     ("name", "content", "message"),
     [
         ("prices.csv", b"", "{path}: the file is empty."),
-        ("prices.csv", b"date,symbol\n\xff\xfe,A\n", "{path}: it cannot be read as CSV: "),
+        ("prices.csv", b"date,symbol\n" + b"a" * 200_000 + b"\xff,A\n", "{path}: it cannot be read as CSV: "),
         ("prices.parquet", b"nonsense", "{path}: it cannot be read as Parquet: "),
         ("prices.parquet", b"", "{path}: it cannot be read as Parquet: "),
-        ("prices.xlsx", b"", "{path}: a panel is a Parquet or a CSV file, not '.xlsx'."),
+        ("prices.xlsx", b"", "{path}: a panel is a Parquet or a CSV file; this is a workbook."),
+        ("prices.docx", b"", "{path}: a panel is a Parquet or a CSV file, not '.docx'."),
         ("prices", b"", "{path}: a panel is a Parquet or a CSV file; this name has no extension."),
         ("absent.csv", None, "{path}: there is no such file."),
     ],
@@ -226,10 +247,10 @@ def test_an_unreadable_file_is_named(tmp_path: Path, name: str, content: bytes |
     assert len(error.value.findings) == 1
 
 
-def test_a_folder_is_no_file(tmp_path: Path) -> None:
-    (tmp_path / "prices.csv").mkdir()
+def test_a_folder_of_sectors_is_no_file(tmp_path: Path) -> None:
+    (tmp_path / "sectors.csv").mkdir()
     with pytest.raises(PanelError, match="this is a folder"):
-        load_panel(PanelSource(tmp_path / "prices.csv"))
+        load_panel(PanelSource(write(tmp_path, *GOOD), sectors=tmp_path / "sectors.csv"))
 
 
 def parquet(folder: Path, **columns: pa.Array) -> Path:
@@ -245,21 +266,19 @@ def parquet(folder: Path, **columns: pa.Array) -> Path:
 def test_wrong_column_types_are_named(tmp_path: Path) -> None:
     zoned = pa.array([0, 0], pa.timestamp("ns", "UTC"))
     lines = refused(parquet(tmp_path, date=zoned, symbol=pa.array([1, 2]), open=pa.array(["1", "NaN"]), low=zoned))
-    zone = "is zoned (UTC), as is the whole column: a panel's dates are exchange days without a time zone"
+    zone = "is zoned (UTC), as is the whole column: say the exchange's zone, such as time_zone: America/New_York"
+    missing = "leave the cell empty where a value is missing, or say missing: [NaN]"
     assert lines[:4] == [
-        f"row 1, date: 1970-01-01 00:00:00+00:00 {zone}",
+        f"date: 1970-01-01 00:00:00+00:00 {zone}",
         "symbol: the column holds int64, not text (leading zeros of a code would be lost)",
-        "open: the column holds string, not numbers: store it as float",
-        "row 2, open: 'NaN': it is text, not a number: leave the cell empty where a value is missing",
+        "low: the column holds timestamp[ns, tz=UTC], not numbers",
+        f"row 2, open: 'NaN': it is text, not a number: {missing}",
     ]
-    assert "low: the column holds timestamp[ns, tz=UTC], not numbers" in lines
     assert refused(parquet(tmp_path, date=pa.array([1.5, 2.5]))) == ["date: the column holds double, not dates"]
     empty = pa.array([None, None], pa.float64())
     assert refused(parquet(tmp_path, close=empty)) == ["close: the column holds no number at all"]
     late = pa.array([0, 3_600_000], pa.timestamp("ms"))
-    assert refused(parquet(tmp_path, date=late)) == [
-        "row 2, date: 1970-01-01 01:00:00 has a time of day; a row is a whole day"
-    ]
+    assert refused(parquet(tmp_path, date=late)) == [f"row 2, date: 1970-01-01 01:00:00 {HAS_TIME}"]
     wild = pa.array([1.0, np.inf])
     assert refused(parquet(tmp_path, volume=wild)) == ["row 2, volume: inf is not finite"]
 
@@ -295,7 +314,9 @@ def test_bad_sectors_are_named_with_the_row_of_either_file(tmp_path: Path) -> No
         "row 2, sectors.csv symbol: 'AAA' is there twice",
     ]
     nameless = write(tmp_path, "AAA,Tech", header="symbol,branch", name="sectors.csv")
-    assert "sectors.csv sector: the column is missing" in refused(tmp_path / "prices.csv", sectors=nameless)
+    assert "sectors.csv sector: the column is missing; if it is 'branch', say columns: {sector: branch}" in refused(
+        tmp_path / "prices.csv", sectors=nameless
+    )
     with pytest.raises(PanelError, match=r"gone\.csv: there is no such file"):
         load_panel(PanelSource(tmp_path / "prices.csv", sectors=tmp_path / "gone.csv"))
 

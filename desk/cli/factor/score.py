@@ -128,7 +128,7 @@ def _print_warnings(warnings: Sequence[Note]) -> None:
     for line in lines:
         console.print(Text(f"- {line}"))
     if any(SUSPECTED_MARK in line for line in lines):
-        console.print(Text("where, why it matters and what to do: alphaloom market audit PANEL", style="dim"))
+        console.print(Text("where, why it matters and what to do: alphaloom data audit PANEL", style="dim"))
 
 
 def _shorten_warning(message: str) -> str:

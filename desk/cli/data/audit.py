@@ -1,36 +1,29 @@
-"""The command that checks a price file for errors and biases."""
+"""The command that looks for errors and biases in prices."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .console import print_object, stdout_console
-from .options import AsJson, AsOf, SectorsFile, check_file_exists
+from ..console import print_object, stdout_console
+from ..options import AsJson, AsOf, SectorsFile, check_file_exists
+from .settings import FundamentalsFile, MembersFile, ReadSettings, parse_reading
 
 if TYPE_CHECKING:
-    from ...market import DataWarning, Panel
+    from ....market import DataWarning, Panel
 
 
-app = typer.Typer(no_args_is_help=True, help="Look into prices.")
-
-
-@app.callback()
-def _market() -> None:
-    """Look into prices."""
-
-
-@app.command(short_help="Say what looks wrong in a file of prices.")
 def audit(
     panel: Annotated[
         Path,
         typer.Argument(
             metavar="PANEL",
             callback=check_file_exists,
-            help="Parquet or CSV: date, symbol, open, high, low, close, volume.",
+            help="Prices, Parquet or CSV: date, symbol, open, high, low, close, volume, or a wide table of them.",
         ),
     ],
     sectors: SectorsFile = None,
@@ -39,12 +32,17 @@ def audit(
         list[str] | None,
         typer.Option("--derive", metavar="FIELD=RULE", help="Derive a field, e.g. prices=adj_factor. Repeatable."),
     ] = None,
+    members: MembersFile = None,
+    fundamentals: FundamentalsFile = None,
+    read: ReadSettings = None,
     as_json: AsJson = False,
 ) -> None:
     """Look for survivorship, adjusted levels, bad ticks, splits, stale prices, shifted days, bounce, copies and gaps."""  # noqa: E501 - the summary of a command's help is one line
-    from ...market import PanelSource, find_data_warnings, read_panel
+    from ....market import PanelSource, find_data_warnings, read_panel
 
-    source = PanelSource(panel, sectors, as_of.date() if as_of else None, dict(map(_parse_rule, derive or ())))
+    rules = dict(map(_parse_rule, derive or ()))
+    source = PanelSource(panel, sectors, as_of.date() if as_of else None, rules)
+    source = replace(source, reading=parse_reading(read), members=members, fundamentals=fundamentals)
     prices = read_panel(source)
     warnings = find_data_warnings(prices)
     if as_json:
@@ -79,7 +77,7 @@ def _print_findings(shape: Mapping[str, Any], notes: Sequence[str], warnings: Se
     from rich.table import Table
     from rich.text import Text
 
-    from ...market import format_count
+    from ....market import format_count
 
     console = stdout_console()
     span = f"{shape['days']:,} days of {shape['names']:,} names, {shape['first_day']} to {shape['last_day']}"

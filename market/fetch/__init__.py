@@ -1,0 +1,1 @@
+"""Prices of tickers from a vendor, as a panel with quotes, splits and dividends."""

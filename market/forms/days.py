@@ -1,0 +1,290 @@
+"""Dates of a column as day numbers: ISO dates, compact ones, month names, European and American order, zones.
+
+A column has one form. Whether 02/01/2013 is a day in January or in February is decided by a value of the same column
+that can be read one way only, such as 25/01/2013, or by the setting `dates`; it is never guessed. An instant with a
+zone is its day in the exchange's zone, `time_zone`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from ..errors import Audit, Finding, quote_cell
+from .arrays import find_empty, to_flags, to_floats, to_integers
+
+if TYPE_CHECKING:
+    from ..table import Table
+
+MISSING_DAY = np.iinfo(np.int64).min
+EPOCH = date(1970, 1, 1)
+EXCEL_EPOCH = date(1899, 12, 30)
+"""Day 0 of the serial numbers of Excel, whose year 1900 has a day too many."""
+MIN_YEAR, MAX_YEAR = 1800, 2200
+PIVOT_YEAR = 69
+"""Two-digit years from here on are of the 20th century, as POSIX has it."""
+MAX_UNIX_SECONDS = 10**11
+"""Larger numbers count milliseconds, microseconds or nanoseconds, each a thousand times larger."""
+
+TIME = r"(?:[T ]+(\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:\s*[AP]M)?)\s*(Z|UTC|[A-Z][A-Za-z]{2,4}|[-+]\d{2}:?\d{2})?)?"
+YEAR_FIRST = re.compile(rf"(\d{{4}})([-/.])(\d{{1,2}})\2(\d{{1,2}}){TIME}", re.IGNORECASE)
+COMPACT = re.compile(r"(\d{4})(\d{2})(\d{2})")
+YEAR_LAST = re.compile(rf"(\d{{1,2}})([-/. ])(\d{{1,2}})\2(\d{{4}}|\d{{2}}){TIME}", re.IGNORECASE)
+DAY_NAME_YEAR = re.compile(rf"(\d{{1,2}})[-/. ]+([A-Za-z]{{3,9}})\.?[-/., ]+(\d{{4}}){TIME}")
+NAME_DAY_YEAR = re.compile(rf"([A-Za-z]{{3,9}})\.?[-/. ]+(\d{{1,2}})(?:st|nd|rd|th)?,?[-/. ]+(\d{{4}}){TIME}")
+MONTHS = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
+ZONE_EXAMPLE = "America/New_York"
+WRITE_ISO = "write it as 2015-12-31"
+
+
+@dataclass(frozen=True)
+class DateText:
+    """A date as it is written: its parts in the order of year, month, day, or with the last two in doubt."""
+
+    text: str
+    year: int
+    month: int
+    day: int
+    time: str = ""
+    zone: str = ""
+    in_doubt: bool = False
+    short_year: bool = False
+
+
+def read_days(table: Table, name: str, audit: Audit) -> NDArray[np.int64]:
+    """Return each row's day number (days since 1970-01-01), `MISSING_DAY` where the cell is not a date."""
+    return read_day_column(table, table.columns[name], name, audit)
+
+
+def read_day_column(table: Table, column: pa.ChunkedArray, name: str, audit: Audit) -> NDArray[np.int64]:
+    """Return the day number of each cell of a column, as `read_days`."""
+    from ..table import is_text
+
+    kind = column.type
+    if is_text(kind):
+        return _parse_days(table, column, name, audit)
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        return _read_typed_days(table, column, name, audit)
+    if pa.types.is_integer(kind) or (pa.types.is_floating(kind) and _is_whole(column)):
+        return _read_numbered_days(table, column.cast(pa.int64()), name, audit)
+    audit.add(Finding(0, name, f"the column holds {kind}, not dates"))
+    return np.full(len(column), MISSING_DAY)
+
+
+def _is_whole(column: pa.ChunkedArray) -> bool:
+    values = to_floats(column)
+    known = values[np.isfinite(values)]
+    return bool(known.size) and bool((known == np.floor(known)).all() and np.abs(known).max() < 2.0**53)
+
+
+def _read_typed_days(table: Table, column: pa.ChunkedArray, name: str, audit: Audit) -> NDArray[np.int64]:
+    """Read a typed column of dates or timestamps."""
+    zone = table.reading.time_zone
+    audit.add_rows(name, np.flatnonzero(find_empty(column)), lambda row: "the cell is empty")
+    if pa.types.is_timestamp(column.type) and column.type.tz is not None:
+        if not zone:
+            what = f"{column[0].as_py()} is zoned ({column.type.tz}), as is the whole column"
+            audit.ask(name, f"{what}: say the exchange's zone, such as time_zone: {ZONE_EXAMPLE}")
+            return np.full(len(column), MISSING_DAY)
+        column = pc.local_timestamp(column.cast(pa.timestamp(column.type.unit, zone)))
+        audit.notes.append(f"{name}: the day in {zone}")
+    days = column.cast(pa.date32(), safe=False)
+    if pa.types.is_timestamp(column.type) and not zone:
+        late = to_flags(pc.not_equal(days.cast(column.type), column))
+        _ask_about_times(np.flatnonzero(late), lambda row: str(column[row].as_py()), name, audit)
+    return to_integers(days, MISSING_DAY)
+
+
+def _ask_about_times(late: NDArray[np.intp], describe: Callable[[int], str], name: str, audit: Audit) -> None:
+    """Add a finding for times of day where no zone is set: the rows may be of an hour."""
+    if len(late):
+        audit.needs_setting = True
+    what = f"has a time of day; a row is a whole day: if this is one, say time_zone: {ZONE_EXAMPLE} (the exchange's)"
+    audit.add_rows(name, late, lambda row: f"{describe(row)} {what}")
+
+
+def _read_numbered_days(table: Table, column: pa.ChunkedArray, name: str, audit: Audit) -> NDArray[np.int64]:
+    """Read whole numbers: 20130125 is a day, and any other count needs the setting `dates`."""
+    filled = to_integers(column, 0)
+    distinct, codes = np.unique(filled, return_inverse=True)
+    audit.add_rows(name, np.flatnonzero(find_empty(column)), lambda row: "the cell is empty")
+    form = table.reading.dates
+    if form in ("excel", "unix"):
+        convert = _read_excel_day if form == "excel" else _unix_reader(table.reading.time_zone)
+        days = [convert(int(value)) for value in distinct.tolist()]
+        audit.notes.append(f"{name}: {form} numbers")
+    else:
+        days = [_read_compact_day(str(value)) if value else MISSING_DAY for value in distinct.tolist()]
+    bad = [value for value, day in zip(distinct.tolist(), days, strict=True) if day == MISSING_DAY and value]
+    if bad:
+        what = f"{bad[0]} is a number, not a date: {WRITE_ISO}"
+        audit.ask(name, f"{what}, or say dates: excel (days since 1900) or dates: unix (seconds since 1970)")
+    return np.array(days, np.int64)[codes]
+
+
+def _read_compact_day(text: str) -> int:
+    match = COMPACT.fullmatch(text)
+    return _number_day(*map(int, match.groups())) if match else MISSING_DAY
+
+
+def _read_excel_day(value: int) -> int:
+    day = value + (EXCEL_EPOCH - EPOCH).days
+    return day if MIN_YEAR <= (EPOCH.year + day // 365) <= MAX_YEAR else MISSING_DAY
+
+
+def _unix_reader(zone: str) -> Callable[[int], int]:
+    """Return what reads a count since 1970 as its day in a zone, UTC where none is set."""
+    local = ZoneInfo(zone) if zone else UTC
+
+    def read(value: int) -> int:
+        unit = next((unit for unit in (1, 10**3, 10**6) if abs(value) < MAX_UNIX_SECONDS * unit), 10**9)
+        instant = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=value // unit)
+        return (instant.astimezone(local).date() - EPOCH).days
+
+    return read
+
+
+def _number_day(year: int, month: int, day: int) -> int:
+    """Return a day number; `MISSING_DAY` where the calendar has no such day."""
+    try:
+        return (date(year, month, day) - EPOCH).days if MIN_YEAR <= year <= MAX_YEAR else MISSING_DAY
+    except ValueError:
+        return MISSING_DAY
+
+
+def _parse_days(table: Table, column: pa.ChunkedArray, name: str, audit: Audit) -> NDArray[np.int64]:
+    """Parse text dates; a file has few distinct ones, so each is parsed once."""
+    from ..table import encode_words
+
+    codes, words = encode_words(column)
+    whole = [word for word in words if word.strip().lstrip("-").isdigit() and not COMPACT.fullmatch(word.strip())]
+    if whole and len(whole) == len(words):
+        numbers = pc.utf8_trim_whitespace(column.cast(pa.string())).cast(pa.int64())
+        return _read_numbered_days(table, numbers, name, audit)
+    texts = [parse_date(word.strip()) for word in words]
+    order = _decide_order([text for text in texts if text and text.in_doubt], table.reading.dates, name, audit)
+    read = [_finish_day(word, text, order, table.reading.time_zone) for word, text in zip(words, texts, strict=True)]
+    days = np.array([day for day, _ in read] + [MISSING_DAY])
+    problems = [problem for _, problem in read] + ["the cell is empty"]
+    if any("time_zone" in problem for problem in problems):
+        audit.needs_setting = True
+    bad = np.array([bool(problem) for problem in problems])
+    if bad[:-1].any() or (len(codes) and codes.min() < 0):
+        audit.add_rows(name, np.flatnonzero(bad[codes]), lambda row: problems[int(codes[row])])
+    if table.reading.time_zone and any(text is not None and text.zone for text in texts):
+        audit.notes.append(f"{name}: the day in {table.reading.time_zone}")
+    return days[codes]
+
+
+def parse_date(text: str) -> DateText | None:
+    """Return the parts of a date; None if the text is none."""
+    if match := YEAR_FIRST.fullmatch(text):
+        year, _, month, day, time, zone = match.groups()
+        return DateText(text, int(year), int(month), int(day), time or "", zone or "")
+    if match := COMPACT.fullmatch(text):
+        return DateText(text, int(match[1]), int(match[2]), int(match[3]))
+    if match := YEAR_LAST.fullmatch(text):
+        one, _, two, year, time, zone = match.groups()
+        short = len(year) == 2
+        full = int(year) + (0 if not short else 1900 if int(year) >= PIVOT_YEAR else 2000)
+        return DateText(text, full, int(two), int(one), time or "", zone or "", in_doubt=True, short_year=short)
+    return _parse_month_name(text)
+
+
+def _parse_month_name(text: str) -> DateText | None:
+    """Return the parts of a date with the English name of its month."""
+    if match := DAY_NAME_YEAR.fullmatch(text):
+        day, name, year, time, zone = match.groups()
+    elif match := NAME_DAY_YEAR.fullmatch(text):
+        name, day, year, time, zone = match.groups()
+    else:
+        return None
+    months = [number for number, month in enumerate(MONTHS, 1) if month.startswith(name.lower())]
+    return DateText(text, int(year), months[0], int(day), time or "", zone or "") if len(months) == 1 else None
+
+
+def _decide_order(doubts: Sequence[DateText], stated: str, name: str, audit: Audit) -> str:
+    """Return day_first or month_first for a column whose dates have the year last; empty where nothing decides."""
+    if not doubts:
+        return ""
+    if stated in ("day_first", "month_first"):
+        audit.notes.append(f"{name}: {stated}")
+        return stated
+    short = next((text for text in doubts if text.short_year), None)
+    days = next((text for text in doubts if text.day > 12), None)
+    months = next((text for text in doubts if text.month > 12), None)
+    if short is not None:
+        audit.ask(name, f"{short.text!r} has a year of two digits: say dates: day_first or dates: month_first")
+    elif days and months:
+        what = f"{days.text!r} begins with the day and {months.text!r} with the month"
+        audit.ask(name, f"{what}: write them alike, or say dates: day_first or dates: month_first")
+    elif not days and not months:
+        text = doubts[0]
+        one, two = f"{text.day} {_month(text.month)}", f"{text.month} {_month(text.day)}"
+        what = f"{text.text!r} is {one} or {two}, and no date of the column decides"
+        audit.ask(name, f"{what}: say dates: day_first or dates: month_first")
+    else:
+        decider = days or months
+        order = "day_first" if days else "month_first"
+        audit.notes.append(f"{name}: {order}, as {decider.text!r} shows" if decider else "")
+        return order
+    return ""
+
+
+def _month(number: int) -> str:
+    return MONTHS[number - 1].capitalize() if 1 <= number <= 12 else str(number)
+
+
+def _finish_day(word: str, text: DateText | None, order: str, zone: str) -> tuple[int, str]:
+    """Return the day number of a text, or `MISSING_DAY` and what is wrong with the text."""
+    if text is None:
+        return MISSING_DAY, f"{quote_cell(word)} is not a date: {WRITE_ISO}"
+    if text.in_doubt and not order:
+        return MISSING_DAY, ""  # the column as a whole has its finding
+    month, day = (text.day, text.month) if order == "month_first" and text.in_doubt else (text.month, text.day)
+    number = _number_day(text.year, month, day)
+    if number == MISSING_DAY:
+        return MISSING_DAY, f"{word!r} is not a day of the calendar{' with ' + order if text.in_doubt else ''}"
+    if text.zone:
+        return _read_instant(word, number, text, zone)
+    if text.time.strip("0:.AMP ") and not zone and text.time.upper() not in ("12:00 AM", "12:00:00 AM"):
+        what = f"has a time of day; a row is a whole day: if this is one, say time_zone: {ZONE_EXAMPLE}"
+        return MISSING_DAY, f"{word!r} {what} (the exchange's)"
+    return number, ""
+
+
+def _read_instant(word: str, day: int, text: DateText, zone: str) -> tuple[int, str]:
+    """Return the day of an instant in the exchange's zone."""
+    if not zone:
+        return MISSING_DAY, f"{word!r} is zoned: say the exchange's zone, such as time_zone: {ZONE_EXAMPLE}"
+    offset = _read_offset(text.zone)
+    clock = text.time.split(".")[0]
+    if offset is None or clock.upper().endswith("M"):
+        return MISSING_DAY, f"{word!r} is zoned by a word: write the offset from UTC, such as -05:00"
+    hours, minutes, *seconds = (int(part) for part in clock.split(":"))
+    midnight = datetime.combine(EPOCH + timedelta(days=day), datetime.min.time(), UTC)
+    instant = midnight + timedelta(hours=hours, minutes=minutes, seconds=sum(seconds)) - offset
+    return (instant.astimezone(ZoneInfo(zone)).date() - EPOCH).days, ""
+
+
+def _read_offset(zone: str) -> timedelta | None:
+    """Return the offset from UTC that a text names; None for a word such as EST, which means several."""
+    if zone.upper() in ("Z", "UTC", "GMT"):
+        return timedelta(0)
+    if not zone[0] in "+-":
+        return None
+    digits = zone[1:].replace(":", "")
+    size = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
+    return size if zone[0] == "+" else -size

@@ -1,0 +1,268 @@
+"""The cells of a price table, row by row, and everything that can be wrong in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import date
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from .errors import Audit, Finding, format_count, quote_cell
+from .forms.days import MISSING_DAY, read_days
+from .forms.known import KNOWN_COLUMN, read_known_days
+from .forms.names import FIELD_NAME
+from .forms.numbers import looks_numeric, read_number_columns
+from .panel import PRICE_FIELDS, REQUIRED_FIELDS
+from .table import Table, encode_words, find_missing_columns, is_text, read_symbols
+
+MEMBER_COLUMN = "in_universe"
+MEMBER_NOTE = "universe: in_universe"
+MEMBER_WORDS = dict.fromkeys(("true", "1", "1.0", "yes"), True) | dict.fromkeys(("false", "0", "0.0", "no"), False)
+ONE_SYMBOL = (
+    "; the table is of one symbol: put one such file for each symbol into a folder, named SYMBOL.csv, "
+    "and give the folder"
+)
+
+
+@dataclass(frozen=True)
+class Prices:
+    """The cells of a price table.
+
+    Attributes
+    ----------
+    days, codes : NDArray[np.int64]
+        Day number and symbol code of each row `[rows]`.
+    symbols : tuple of str
+        The symbols that the codes stand for, sorted.
+    fields : dict of str to NDArray[np.float64]
+        One array `[rows]` a field.
+    notes : tuple of str
+        What was inferred and what was left out.
+    member : NDArray[np.bool_], optional
+        `[rows]`: the symbol was in the universe that day; None where the table does not say it.
+    known : NDArray[np.int64], optional
+        `[rows]`: the day number since which the row's figures are known; None where the table does not say it.
+    """
+
+    days: NDArray[np.int64]
+    codes: NDArray[np.int64]
+    symbols: tuple[str, ...]
+    fields: dict[str, NDArray[np.float64]]
+    notes: tuple[str, ...]
+    member: NDArray[np.bool_] | None = None
+    known: NDArray[np.int64] | None = None
+
+    def take(self, rows: NDArray[np.intp]) -> Prices:
+        """Return some of the rows."""
+        return replace(
+            self,
+            days=self.days[rows],
+            codes=self.codes[rows],
+            fields={name: values[rows] for name, values in self.fields.items()},
+            member=None if self.member is None else self.member[rows],
+            known=None if self.known is None else self.known[rows],
+        )
+
+
+def read_tidy(table: Table, audit: Audit) -> Prices:
+    """Read every column of a tidy table and add all mistakes to the audit; unreadable cells are missing."""
+    missing = find_missing_columns(table, ("date", "symbol", *REQUIRED_FIELDS))
+    if [finding.column for finding in missing] == ["symbol"]:
+        missing = [replace(missing[0], message=missing[0].message + ONE_SYMBOL)]
+    audit.add(*table.clashes, *missing)
+    audit.needs_setting |= any("say columns" in finding.message for finding in missing)
+    audit.add_broken(table.broken)
+    audit.notes += table.notes
+    if table.rows == 0:
+        audit.add(Finding(0, "", "the file has no rows"))
+        return Prices(np.zeros(0, np.int64), np.zeros(0, np.int64), (), {}, ())
+    absent = np.full(table.rows, MISSING_DAY)
+    days = read_days(table, "date", audit) if "date" in table.columns else absent
+    codes, symbols = read_symbols(table, "symbol", audit) if "symbol" in table.columns else (absent, ())
+    member = read_membership(table, audit)
+    fields = read_fields(table, audit)
+    known = read_known_days(table, audit) if KNOWN_COLUMN in table.columns else None
+    return Prices(days, codes, symbols, fields, tuple(audit.notes), member, known)
+
+
+def check_cells(prices: Prices, as_of: date | None, audit: Audit, duplicates: str = "refuse") -> Prices:
+    """Add everything that is wrong in the cells to the audit, and return them without rows that repeat another one."""
+    check_values(prices.fields, audit)
+    prices = check_rows(prices, duplicates, audit)
+    if as_of is not None:
+        check_as_of(prices.days, as_of, audit)
+    return replace(prices, notes=(*prices.notes, *note_empty_fields(prices)))
+
+
+def read_fields(table: Table, audit: Audit) -> dict[str, NDArray[np.float64]]:
+    """Read the required and the extra numeric columns; the notes name the extra columns left out, with the reason."""
+    chosen: dict[str, pa.ChunkedArray] = {}
+    for name, column in table.columns.items():
+        if name in ("date", "symbol", MEMBER_COLUMN, KNOWN_COLUMN):
+            continue
+        reason = "" if name in REQUIRED_FIELDS else explain_ignored_column(table, name)
+        if reason:
+            audit.notes.append(f"{name}: column ignored, {reason}")
+        else:
+            chosen[name] = column
+    fields = read_number_columns(table, chosen, audit)
+    refused = {finding.column for finding in audit.findings}
+    for name in REQUIRED_FIELDS:
+        if name in fields and name not in refused and not np.isfinite(fields[name]).any():
+            audit.add(Finding(0, name, "the column holds no number at all"))
+    return fields
+
+
+def explain_ignored_column(table: Table, name: str) -> str:
+    """Return why an extra column cannot be a field; empty if it can."""
+    column = table.columns[name]
+    if name == "returns":
+        return "returns are computed from close"
+    if not FIELD_NAME.fullmatch(name):
+        return "a field's name is letters, digits and underscores"
+    if pa.types.is_floating(column.type) or pa.types.is_integer(column.type) or pa.types.is_decimal(column.type):
+        return ""
+    if not table.from_text:
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        return f"it holds {kind}, not numbers"
+    return "" if looks_numeric(column) else "it holds text"
+
+
+def read_membership(table: Table, audit: Audit) -> NDArray[np.bool_] | None:
+    """Return the column `in_universe` `[rows]`; None if the table has none."""
+    column = table.columns.get(MEMBER_COLUMN)
+    if column is None:
+        return None
+    audit.notes.append(MEMBER_NOTE)
+    codes, words = encode_words(column if is_text(column.type) else column.cast(pa.string()))
+    values = [MEMBER_WORDS.get(word.strip().lower()) for word in words]
+    known = np.array([value is not None for value in values] + [False])
+    audit.add_rows(
+        MEMBER_COLUMN,
+        np.flatnonzero(~known[codes]),
+        lambda row: f"{quote_cell(words[codes[row]] if codes[row] >= 0 else '')} is neither true nor false",
+    )
+    return np.array([bool(value) for value in values] + [False])[codes]
+
+
+def check_values(fields: dict[str, NDArray[np.float64]], audit: Audit) -> None:
+    """Find infinities, prices that are not positive, volumes below zero, and days whose high is below their low."""
+    for name, values in fields.items():
+        add_bad_values(name, values, np.isinf(values), "is not finite", audit)
+    for name in (*PRICE_FIELDS, "close_raw", "vwap"):
+        if name in fields:
+            add_bad_values(name, fields[name], fields[name] <= 0, "is not a positive price", audit)
+    if "volume" in fields:
+        add_bad_values("volume", fields["volume"], fields["volume"] < 0, "is below zero", audit)
+    if "high" in fields and "low" in fields:
+        high, low = fields["high"], fields["low"]
+        audit.add_rows("high", np.flatnonzero(high < low), lambda row: f"{high[row]:g} is below the low, {low[row]:g}")
+
+
+def add_bad_values(name: str, values: NDArray[np.float64], bad: NDArray[np.bool_], problem: str, audit: Audit) -> None:
+    """Add a finding for each bad value of a column."""
+    audit.add_rows(name, np.flatnonzero(bad), lambda row: f"{values[row]:g} {problem}")
+
+
+def check_rows(prices: Prices, duplicates: str, audit: Audit) -> Prices:
+    """Find repeated (date, symbol) pairs and a panel of one symbol; return the rows that are kept.
+
+    The order of the rows means nothing: each has its cell in the panel.
+    """
+    if len(prices.symbols) == 1:
+        what = (
+            f"{prices.symbols[0]!r} is the only symbol; a panel compares names on the same day and needs at least two"
+        )
+        audit.add(Finding(0, "symbol", what))
+    known = np.flatnonzero((prices.days != MISSING_DAY) & (prices.codes >= 0))
+    if not len(known):
+        return prices
+    key = _number_cells(prices, known)
+    if _are_distinct(key, len(prices.symbols)):
+        return prices
+    order = np.argsort(key, kind="stable")
+    repeated = np.flatnonzero(np.diff(key[order]) == 0) + 1
+    _, begins = np.unique(key[order], return_index=True)
+    group = np.searchsorted(begins, repeated, side="right") - 1
+    return _judge_repeats(prices, known[order[repeated]], known[order[begins[group]]], duplicates, audit)
+
+
+def _number_cells(prices: Prices, known: NDArray[np.intp]) -> NDArray[np.int64]:
+    """Return a number for the cell of each known row; rows of one symbol and day have the same."""
+    days = prices.days if len(known) == len(prices.days) else prices.days[known]
+    codes = prices.codes if len(known) == len(prices.codes) else prices.codes[known]
+    return np.asarray((days - days.min()) * len(prices.symbols) + codes, np.int64)
+
+
+def _are_distinct(key: NDArray[np.int64], symbols: int) -> bool:
+    """Return whether no cell occurs twice: by their order, or by marking each, if that takes little memory."""
+    if np.all(key[1:] > key[:-1]):
+        return True
+    span = int(key.max()) + 1
+    if span > 16 * len(key) + symbols:
+        return len(np.unique(key)) == len(key)
+    seen = np.zeros(span, np.bool_)
+    seen[key] = True
+    return int(np.count_nonzero(seen)) == len(key)
+
+
+def _judge_repeats(
+    prices: Prices, rows: NDArray[np.intp], firsts: NDArray[np.intp], duplicates: str, audit: Audit
+) -> Prices:
+    """Return the rows without those that equal an earlier one, if the settings say so; the others are findings."""
+    equal = np.ones(len(rows), np.bool_)
+    for values in prices.fields.values():
+        equal &= (values[rows] == values[firsts]) | (np.isnan(values[rows]) & np.isnan(values[firsts]))
+    if prices.member is not None:
+        equal &= prices.member[rows] == prices.member[firsts]
+    first_of = dict(zip(rows.tolist(), firsts.tolist(), strict=True))
+
+    def describe(row: int) -> str:
+        pair = f"({format_day(int(prices.days[row]))}, {prices.symbols[prices.codes[row]]})"
+        return f"{pair} is there twice, first in row {audit.numbers[first_of[row]]}"
+
+    if duplicates == "drop_equal":
+        audit.add_rows("date, symbol", np.sort(rows[~equal]), lambda row: f"{describe(row)} with other values")
+        kept = np.setdiff1d(np.arange(len(prices.days)), rows[equal])
+        note = f"duplicates: {format_count(int(equal.sum()), 'row')} that repeat another one left out"
+        return replace(prices.take(kept), notes=(*prices.notes, note)) if equal.any() else prices
+    audit.add_rows("date, symbol", np.sort(rows), describe)
+    if equal.all():
+        audit.needs_setting = True
+        advice = f"{format_count(len(rows), 'row')} equal to another one in every cell: say duplicates: drop_equal"
+        audit.findings.append(Finding(0, "date, symbol", advice))
+    return prices
+
+
+def check_as_of(days: NDArray[np.int64], as_of: date, audit: Audit) -> None:
+    """Find every row after the as-of date."""
+    limit = int(np.datetime64(as_of, "D").astype(np.int64))
+    audit.add_rows(
+        "date",
+        np.flatnonzero(days > limit),
+        lambda row: f"{format_day(int(days[row]))} is after the as-of date, {as_of}",
+    )
+
+
+def note_empty_fields(prices: Prices) -> list[str]:
+    """Return a note for each field that some symbols have no value of at all."""
+    if len(prices.symbols) < 2 or not len(prices.codes) or prices.codes.min() < 0:
+        return []
+    notes = []
+    for name, values in prices.fields.items():
+        known = ~np.isnan(values)
+        if known.all():
+            continue
+        some = np.bincount(prices.codes[known], minlength=len(prices.symbols)) > 0
+        absent = [prices.symbols[code] for code in np.flatnonzero(~some).tolist()]
+        if absent and some.any():
+            more = ", ..." if len(absent) > 3 else ""
+            notes.append(f"{name}: no value for {len(absent)} of {len(some)} symbols: {', '.join(absent[:3])}{more}")
+    return notes
+
+
+def format_day(day: int) -> str:
+    """Return a day number as an ISO date."""
+    return str(np.datetime64(day, "D"))

@@ -1,0 +1,47 @@
+"""How a table is to be read where it does not say so itself; every setting is named by the message that asks for it."""
+
+from __future__ import annotations
+
+from typing import Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+DateForm = Literal["", "day_first", "month_first", "excel", "unix"]
+DecimalMark = Literal["", "point", "comma"]
+
+
+class Reading(BaseModel):
+    """Settings of a table's reader. Nothing has to be set for a tidy table with ISO dates and a decimal point."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    columns: dict[str, str] = Field(
+        default={}, description="the column of a field, where its name differs, e.g. {symbol: Ticker, close: Last}"
+    )
+    dates: DateForm = Field(
+        default="",
+        description="how dates are written: day_first or month_first (02/01/2013), excel (41276) or unix (1357084800)",
+    )
+    time_zone: str = Field(
+        default="", description="the exchange's zone, e.g. America/New_York; an instant is its day in that zone"
+    )
+    decimal: DecimalMark = Field(default="", description="the decimal mark of numbers such as 1,234: point or comma")
+    missing: tuple[str, ...] = Field(default=(), description='words that stand for an empty cell, e.g. ["NaN", "-"]')
+    duplicates: Literal["refuse", "drop_equal"] = Field(
+        default="refuse", description="drop_equal leaves out rows that repeat another one in every cell"
+    )
+
+    @field_validator("time_zone")
+    @classmethod
+    def _check_zone(cls, zone: str) -> str:
+        try:
+            if zone:
+                ZoneInfo(zone)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            raise ValueError(f"{zone!r} is no time zone; allowed: a name such as America/New_York") from None
+        return zone
+
+
+AS_IT_STANDS = Reading()
+"""The settings of a table that says everything itself."""

@@ -1,0 +1,373 @@
+"""Tables as people have them load to the same panel as the tidy one, or say which setting is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pa_parquet
+import pytest
+
+from alphaloom.market import Panel, PanelError, PanelSource, Reading, read_panel
+
+FIELDS = ("open", "high", "low", "close", "volume")
+Unit = Literal["s", "ms", "us", "ns"]
+DAYS = pd.bdate_range("2013-01-02", periods=30)
+SYMBOLS = ("AAA", "BRK.B", "0005.HK")
+
+
+def tidy() -> pd.DataFrame:
+    """Return a tidy frame in which one symbol lists late and one vanishes."""
+    draw = np.random.default_rng(3)
+    rows = []
+    for place, symbol in enumerate(SYMBOLS):
+        close = np.round(900 * (place + 1) * np.exp(np.cumsum(draw.normal(0, 0.02, len(DAYS)))), 2)
+        frame = pd.DataFrame({"date": DAYS, "symbol": symbol, "open": np.round(close * 1.01, 2)})
+        frame["high"], frame["low"], frame["close"] = np.round(close * 1.03, 2), np.round(close * 0.98, 2), close
+        frame["volume"] = draw.integers(1_000_000, 9_000_000, len(DAYS))
+        rows.append(frame.iloc[4:] if place == 1 else frame.iloc[:-4] if place == 2 else frame)
+    return pd.concat(rows).sort_values(["date", "symbol"], ignore_index=True)
+
+
+@pytest.fixture(scope="module")
+def frame() -> pd.DataFrame:
+    return tidy()
+
+
+@pytest.fixture(scope="module")
+def panel(frame: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Panel:
+    path = tmp_path_factory.mktemp("tidy") / "prices.csv"
+    frame.to_csv(path, index=False)
+    return read_panel(PanelSource(path))
+
+
+def yahoo(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the frame in the shape of `yfinance.download(..., auto_adjust=False, actions=True)`."""
+    names = {name: name.capitalize() for name in FIELDS}
+    wide = frame.rename(columns=names | {"symbol": "Ticker", "date": "Date"}).pivot(index="Date", columns="Ticker")
+    for extra, value in (("Adj Close", wide["Close"] * 0.9), ("Dividends", wide["Close"] * 0.0)):
+        for symbol in SYMBOLS:
+            wide[extra, symbol] = value[symbol]
+    wide.columns.names = ["Price", "Ticker"]
+    return wide
+
+
+def text_file(folder: Path, frame: pd.DataFrame, *, encoding: str = "utf-8", **options: str) -> Path:
+    path = folder / "prices.csv"
+    path.write_bytes(frame.to_csv(index=False, **options).encode(encoding))  # type: ignore[call-overload]
+    return path
+
+
+def refused(path: Path, **reading: object) -> str:
+    with pytest.raises(PanelError) as error:
+        read_panel(PanelSource(path, reading=Reading(**reading)))  # type: ignore[arg-type]
+    return str(error.value)
+
+
+@pytest.mark.parametrize("order", [["Price", "Ticker"], ["Ticker", "Price"]])
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_yfinance_frame_is_read_in_either_order(
+    tmp_path: Path, frame: pd.DataFrame, panel: Panel, order: list[str], kind: str
+) -> None:
+    wide = yahoo(frame).reorder_levels(order, axis=1)
+    path = tmp_path / f"prices.{kind}"
+    wide.to_csv(path) if kind == "csv" else wide.to_parquet(path)
+    read = read_panel(PanelSource(path))
+    assert read == panel
+    assert "table: wide, 7 fields of each symbol" in read.notes
+    assert [note for note in read.notes if note.startswith("adj_close: left out, it knows later dividends")]
+
+
+def test_the_adjusted_close_of_a_vendor_adjusts_all_prices(tmp_path: Path, frame: pd.DataFrame, panel: Panel) -> None:
+    yahoo(frame).to_csv(tmp_path / "prices.csv")
+    read = read_panel(PanelSource(tmp_path / "prices.csv", derive={"prices": "adj_close"}))
+    np.testing.assert_allclose(read.fields["open"], 0.9 * panel.fields["open"])
+    assert "adj_close" not in read.fields
+    assert "close_raw" not in read.fields
+    assert read.stamps == ("prices: adj_close",)
+
+
+@pytest.mark.parametrize("names", [None, [None, None]])
+def test_levels_without_names_are_read(
+    tmp_path: Path, frame: pd.DataFrame, panel: Panel, names: list[None] | None
+) -> None:
+    wide = yahoo(frame)
+    wide.index.name = None
+    wide.columns.names = names or wide.columns.names
+    wide.to_csv(tmp_path / "prices.csv")
+    wide.to_parquet(tmp_path / "prices.parquet")
+    assert read_panel(PanelSource(tmp_path / "prices.csv")) == panel
+    assert read_panel(PanelSource(tmp_path / "prices.parquet")) == panel
+
+
+@pytest.mark.parametrize("pattern", ["{1}_{0}", "{0}.{1}", "{1} {0}"])
+def test_names_of_field_and_symbol_in_one_are_read(
+    tmp_path: Path, frame: pd.DataFrame, panel: Panel, pattern: str
+) -> None:
+    wide = frame.pivot(index="date", columns="symbol")
+    wide.columns = pd.Index([pattern.format(*pair) for pair in wide.columns])
+    wide.to_csv(tmp_path / "prices.csv")
+    assert read_panel(PanelSource(tmp_path / "prices.csv")) == panel
+
+
+def test_a_table_of_closes_says_what_is_missing(tmp_path: Path, frame: pd.DataFrame) -> None:
+    frame.pivot(index="date", columns="symbol", values="close").to_csv(tmp_path / "closes.csv")
+    message = refused(tmp_path / "closes.csv")
+    assert "a wide table of one field, 3 symbols such as 0005.HK, AAA, BRK.B" in message
+    assert "put one such table for each into a folder, named open.csv and so on" in message
+
+
+def test_dates_across_are_told(tmp_path: Path, frame: pd.DataFrame) -> None:
+    frame.pivot(index="symbol", columns="date", values="close").to_csv(tmp_path / "closes.csv")
+    assert "the dates run across: write one row for each date" in refused(tmp_path / "closes.csv")
+
+
+def test_a_file_of_one_symbol_is_told_how_to_become_a_panel(tmp_path: Path, frame: pd.DataFrame) -> None:
+    frame[frame["symbol"] == "AAA"].drop(columns="symbol").to_csv(tmp_path / "AAA.csv", index=False)
+    assert "put one such file for each symbol into a folder, named SYMBOL.csv" in refused(tmp_path / "AAA.csv")
+
+
+WRITTEN = {
+    "1,234.50": "{:,.2f}",
+    "1.234,50": "{:,.2f}",
+    "$1234.50": "${:.2f}",
+    "1 234,50 EUR": "{:,.2f} EUR",
+    "1'234.50": "{:,.2f}",
+}
+
+
+def write_number(value: float, style: str) -> str:
+    text = WRITTEN[style].format(value)
+    if style == "1.234,50":
+        return text.translate(str.maketrans(",.", ".,"))
+    if style == "1 234,50 EUR":
+        return text.translate(str.maketrans(",.", " ,"))
+    return text.replace(",", "'") if style == "1'234.50" else text
+
+
+@pytest.mark.parametrize("style", WRITTEN)
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_prices_in_text_are_read(tmp_path: Path, frame: pd.DataFrame, panel: Panel, style: str, kind: str) -> None:
+    texts = frame.assign(**{name: [write_number(value, style) for value in frame[name]] for name in FIELDS})
+    path = tmp_path / f"prices.{kind}"
+    texts.to_csv(path, index=False) if kind == "csv" else texts.to_parquet(path)
+    assert read_panel(PanelSource(path)) == panel
+
+
+def test_thousands_that_may_be_decimals_are_asked_for(tmp_path: Path, frame: pd.DataFrame) -> None:
+    texts = frame.assign(**{name: [f"1,{int(value) % 900 + 99:03d}" for value in frame["close"]] for name in FIELDS})
+    path = text_file(tmp_path, texts.assign(high="2,000", low="1,000"))
+    assert "may have thousands or decimals behind its comma, and no cell of the file decides" in refused(path)
+    assert "say decimal: point or decimal: comma" in refused(path)
+    read = {mark: read_panel(PanelSource(path, reading=Reading(decimal=mark))) for mark in ("point", "comma")}
+    np.testing.assert_allclose(read["point"].fields["close"], 1000 * read["comma"].fields["close"])
+
+
+def test_two_decimal_marks_in_a_file_are_told(tmp_path: Path, frame: pd.DataFrame) -> None:
+    texts = frame.assign(open=[f"{value:.2f}".replace(".", ",") for value in frame["open"]])
+    assert "has a decimal point and" in refused(text_file(tmp_path, texts))
+
+
+def test_a_column_of_words_is_one_finding_with_three_examples(tmp_path: Path, frame: pd.DataFrame) -> None:
+    message = refused(text_file(tmp_path, frame.assign(close="n.v.")))
+    assert message.count("'n.v.' is not a number") == 3
+    assert "and 79 more rows like these" in message
+    assert len(message.splitlines()) == 3
+    assert "drop" not in message
+
+
+def test_several_currencies_are_told(tmp_path: Path, frame: pd.DataFrame) -> None:
+    texts = frame.assign(close=[f"{'$€'[row % 2]}{value}" for row, value in enumerate(frame["close"])])
+    assert "close: the prices are in several currencies, $, €" in refused(text_file(tmp_path, texts))
+
+
+DATES = {
+    "%d/%m/%Y": {},
+    "%m/%d/%Y": {},
+    "%d.%m.%Y": {},
+    "%Y/%m/%d": {},
+    "%Y%m%d": {},
+    "%d-%b-%Y": {},
+    "%B %d, %Y": {},
+    "%d/%m/%y": {"dates": "day_first"},
+    "%Y-%m-%d 00:00:00-05:00": {"time_zone": "America/New_York"},
+    "%Y-%m-%dT05:00:00Z": {"time_zone": "America/New_York"},
+    "%Y-%m-%d 16:00": {"time_zone": "America/New_York"},
+}
+
+
+@pytest.mark.parametrize("form", DATES)
+def test_dates_of_many_forms_are_read(tmp_path: Path, frame: pd.DataFrame, panel: Panel, form: str) -> None:
+    path = text_file(tmp_path, frame.assign(date=frame["date"].dt.strftime(form)))
+    assert read_panel(PanelSource(path, reading=Reading(**DATES[form]))) == panel  # type: ignore[arg-type]
+    for setting in DATES[form]:
+        assert f"{setting}: " in refused(path)
+
+
+def test_what_decided_the_order_of_dates_is_noted(tmp_path: Path, frame: pd.DataFrame) -> None:
+    read = read_panel(PanelSource(text_file(tmp_path, frame.assign(date=frame["date"].dt.strftime("%d/%m/%Y")))))
+    assert "date: day_first, as '14/01/2013' shows" in read.notes
+
+
+def test_dates_that_may_be_either_are_asked_for(tmp_path: Path, frame: pd.DataFrame) -> None:
+    early = frame[frame["date"] <= "2013-01-11"]
+    path = text_file(tmp_path, early.assign(date=early["date"].dt.strftime("%d/%m/%Y")))
+    assert "date: '02/01/2013' is 2 January or 1 February, and no date of the column decides" in refused(path)
+    assert read_panel(PanelSource(path, reading=Reading(dates="day_first"))).dates[0] == np.datetime64("2013-01-02")
+    assert read_panel(PanelSource(path, reading=Reading(dates="month_first"))).dates[0] == np.datetime64("2013-02-01")
+
+
+def test_both_orders_in_a_column_are_told(tmp_path: Path, frame: pd.DataFrame) -> None:
+    dates = [day.strftime("%d/%m/%Y" if row % 2 else "%m/%d/%Y") for row, day in enumerate(frame["date"])]
+    assert "begins with the day and" in refused(text_file(tmp_path, frame.assign(date=dates)))
+
+
+@pytest.mark.parametrize(("form", "count"), [("excel", lambda day: (day - pd.Timestamp("1899-12-30")).days)])
+def test_numbers_of_days_are_read_when_said(
+    tmp_path: Path, frame: pd.DataFrame, panel: Panel, form: str, count: Callable[[pd.Timestamp], int]
+) -> None:
+    path = text_file(tmp_path, frame.assign(date=[count(day) for day in frame["date"]]))
+    assert "or say dates: excel (days since 1900) or dates: unix" in refused(path)
+    assert read_panel(PanelSource(path, reading=Reading(dates="excel"))) == panel
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_instants_since_1970_are_read_when_said(tmp_path: Path, frame: pd.DataFrame, panel: Panel, unit: Unit) -> None:
+    path = text_file(tmp_path, frame.assign(date=frame["date"].dt.as_unit(unit).astype("int64")))
+    assert read_panel(PanelSource(path, reading=Reading(dates="unix"))) == panel
+
+
+def test_a_zoned_column_is_its_day_in_the_zone_of_the_settings(
+    tmp_path: Path, frame: pd.DataFrame, panel: Panel
+) -> None:
+    zoned = frame.assign(date=frame["date"].dt.tz_localize("America/New_York").dt.tz_convert("UTC"))
+    zoned.to_parquet(tmp_path / "prices.parquet")
+    assert "time_zone: America/New_York" in refused(tmp_path / "prices.parquet")
+    assert read_panel(PanelSource(tmp_path / "prices.parquet", reading=Reading(time_zone="America/New_York"))) == panel
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "cp1252"])
+def test_encodings_are_recognised_and_symbols_keep_their_spelling(
+    tmp_path: Path, frame: pd.DataFrame, encoding: str
+) -> None:
+    named = frame.replace({"symbol": {"AAA": "Müller"}})
+    path = text_file(tmp_path, named, encoding=encoding)
+    assert "Müller" in read_panel(PanelSource(path)).symbols
+
+
+def test_an_export_of_excel_is_read(tmp_path: Path, frame: pd.DataFrame, panel: Panel) -> None:
+    columns = {name: [write_number(value, "1.234,50") for value in frame[name]] for name in FIELDS}
+    excel = frame.assign(date=frame["date"].dt.strftime("%d.%m.%Y"), **columns)
+    body = excel.to_csv(index=False, sep=";", lineterminator="\r\n")
+    (tmp_path / "prices.csv").write_bytes(f"sep=;\r\n{body}".encode("cp1252"))
+    read = read_panel(PanelSource(tmp_path / "prices.csv"))
+    assert read == panel
+    assert "cells: separated by semicolons" in read.notes
+
+
+def test_points_between_thousands_of_one_column_are_read_by_the_mark_of_the_file(
+    tmp_path: Path, frame: pd.DataFrame, panel: Panel
+) -> None:
+    prices = {name: [f"{value:.2f}".replace(".", ",") for value in frame[name]] for name in FIELDS[:4]}
+    volume = [write_number(value, "1.234,50").split(",")[0] for value in frame["volume"]]
+    read = read_panel(PanelSource(text_file(tmp_path, frame.assign(**prices, volume=volume), sep=";")))
+    assert read == panel
+
+
+def test_a_workbook_is_told_how_to_become_a_table(tmp_path: Path) -> None:
+    (tmp_path / "prices.xlsx").write_bytes(b"PK")
+    assert "Save the sheet as CSV" in refused(tmp_path / "prices.xlsx")
+
+
+def test_columns_are_mapped_by_the_settings(tmp_path: Path, frame: pd.DataFrame, panel: Panel) -> None:
+    path = text_file(tmp_path, frame.rename(columns={"symbol": "Name", "date": "Datum", "close": "Schluss"}))
+    assert "close: the column is missing" in refused(path)
+    read = read_panel(
+        PanelSource(path, reading=Reading(columns={"symbol": "name", "date": "Datum", "close": "Schluss"}))
+    )
+    assert read == panel
+    assert "close: columns says it is 'Close', and the file has datum" in refused(path, columns={"close": "Close"})
+
+
+def test_names_that_mean_the_same_are_read_and_noted(tmp_path: Path, frame: pd.DataFrame, panel: Panel) -> None:
+    read = read_panel(PanelSource(text_file(tmp_path, frame.rename(columns={"symbol": "Ticker", "volume": "Vol."}))))
+    assert read == panel
+    assert "symbol: read from the column 'ticker'" in read.notes
+
+
+def test_equal_duplicates_are_left_out_when_said(tmp_path: Path, frame: pd.DataFrame, panel: Panel) -> None:
+    path = text_file(tmp_path, pd.concat([frame, frame.head(5)]))
+    assert "5 rows equal to another one in every cell: say duplicates: drop_equal" in refused(path)
+    read = read_panel(PanelSource(path, reading=Reading(duplicates="drop_equal")))
+    assert read == panel
+    assert "duplicates: 5 rows that repeat another one left out" in read.notes
+    other = text_file(tmp_path, pd.concat([frame, frame.head(1).assign(close=frame["low"][0])]))
+    assert "is there twice, first in row 1 with other values" in refused(other, duplicates="drop_equal")
+
+
+@pytest.mark.parametrize("kind", ["tidy", "wide"])
+def test_a_symbol_without_volume_is_noted(tmp_path: Path, frame: pd.DataFrame, kind: str) -> None:
+    without = frame.assign(volume=frame["volume"].where(frame["symbol"] != "AAA"))
+    wide = without.pivot(index="date", columns="symbol")
+    path = tmp_path / "prices.csv"
+    without.to_csv(path, index=False) if kind == "tidy" else wide.to_csv(path)
+    read = read_panel(PanelSource(path))
+    assert "volume: no value for 1 of 3 symbols: AAA" in read.notes
+    assert np.isnan(read.fields["volume"][:, read.symbols.index("AAA")]).all()
+
+
+def test_a_column_that_is_there_on_some_days_only_is_a_field(tmp_path: Path, frame: pd.DataFrame) -> None:
+    some = frame.assign(short=np.where(frame["date"] > "2013-01-20", 1.5, np.nan))
+    read = read_panel(PanelSource(text_file(tmp_path, some)))
+    assert np.isnan(read.fields["short"][0]).all()
+    assert read.fields["short"][-1, 1] == 1.5
+
+
+@pytest.mark.parametrize("form", ["%Y-%m-%d", "%Y%m%d"])
+def test_symbols_of_digits_keep_their_zeros(tmp_path: Path, frame: pd.DataFrame, form: str) -> None:
+    coded = frame.assign(symbol=frame["symbol"].map(dict(zip(SYMBOLS, ("000001", "600519", "300750"), strict=True))))
+    path = text_file(tmp_path, coded.assign(date=coded["date"].dt.strftime(form)))
+    assert read_panel(PanelSource(path)).symbols == ("000001", "300750", "600519")
+
+
+def test_membership_comes_from_a_column(tmp_path: Path, frame: pd.DataFrame, panel: Panel) -> None:
+    late = frame.assign(in_universe=(frame["date"] > "2013-01-20") | (frame["symbol"] != "AAA"))
+    read = read_panel(PanelSource(text_file(tmp_path, late)))
+    place, day = read.symbols.index("AAA"), int(np.searchsorted(read.dates, np.datetime64("2013-01-20")))
+    assert not read.universe[:day, place].any()
+    np.testing.assert_array_equal(read.universe[day:], panel.universe[day:])
+    assert "universe: in_universe" in read.notes
+    assert "in_universe" not in read.fields
+    odd = text_file(tmp_path, late.assign(in_universe="perhaps"))
+    assert "'perhaps' is neither true nor false" in refused(odd)
+
+
+def test_the_header_of_a_wide_table_with_a_column_twice_is_refused(tmp_path: Path, frame: pd.DataFrame) -> None:
+    wide = frame.pivot(index="date", columns="symbol")
+    wide.insert(0, ("close", "AAA"), 1.0, allow_duplicates=True)
+    wide.to_csv(tmp_path / "prices.csv")
+    assert "close AAA: the column is there twice" in refused(tmp_path / "prices.csv")
+
+
+def test_an_error_in_a_wide_table_names_row_and_symbol(tmp_path: Path, frame: pd.DataFrame) -> None:
+    wide = frame.pivot(index="date", columns="symbol")
+    wide.loc["2013-01-04", ("open", "AAA")] = -1.0
+    wide.to_csv(tmp_path / "prices.csv")
+    assert "row 3, open: AAA: -1 is not a positive price" in refused(tmp_path / "prices.csv")
+
+
+def test_a_zone_that_is_none_is_refused() -> None:
+    with pytest.raises(ValueError, match="'Mars' is no time zone"):
+        Reading(time_zone="Mars")
+
+
+def test_text_with_codes_and_empty_cells_is_read(tmp_path: Path) -> None:
+    words = pa.array(["AAA", None, "", "BBB"]).dictionary_encode()
+    table = pa.table({"date": ["2015-01-02"] * 4, "symbol": words, **{name: [1.0] * 4 for name in FIELDS}})
+    pa_parquet.write_table(table, tmp_path / "prices.parquet")
+    assert "row 2, symbol: the cell is empty" in refused(tmp_path / "prices.parquet")
+    assert "row 3, symbol: the cell is empty" in refused(tmp_path / "prices.parquet")
