@@ -43,9 +43,10 @@ class _SpendRecords:
         return [run for run in self.ledger.runs.all() if run.id in names]
 
     def config(self, run: str) -> RouterConfig | None:
-        """Return the models that a run began with; None if it was not a campaign."""
+        """Return the models that a run began with: a campaign's, or those that remarked; None if it had none."""
         if run not in self._configs:
-            recorded = (self.ledger.runs.find(run).config.get("settings") or {}).get("models")
+            begun = self.ledger.runs.find(run).config
+            recorded = (begun.get("settings") or begun).get("models")
             self._configs[run] = _parse_config(recorded) if recorded else None
         return self._configs[run]
 
