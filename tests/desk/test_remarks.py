@@ -87,6 +87,15 @@ def test_a_formula_has_the_models_words_beside_its_own_from_one_recorded_call(
     assert (bill["calls"], list(bill["by_question"]), bill["always"]["local"]["usd"]) == (1, ["report/account"], 0)
 
 
+def test_latest_is_no_run_of_remarks_where_another_is(capsys: pytest.CaptureFixture[str], served: Served) -> None:
+    with Ledger.open(Path(".alphaloom"), clock=lambda: datetime(2026, 1, 2, tzinfo=UTC)) as ledger:
+        ledger.runs.start(Run("campaign", {"settings": {}}, 1, "data", "2026-01-02"))
+    name("router.yaml", {"small": local(served.address)})
+    explain(capsys)
+    assert run_command(["models", "spend", "latest", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["run"] == "campaign"
+
+
 @pytest.mark.parametrize(
     ("text", "fault"),
     [

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from ....ledger import SettingsError
-from ..run_lookup import DEFAULT_WORKSPACE
+from ..run_lookup import DEFAULT_WORKSPACE, REMARK_MODELS
 
 if TYPE_CHECKING:
     from ....agents import AgentsConfig
@@ -133,7 +133,7 @@ class RemarkSource:
         run = f"{now:%Y%m%d-%H%M%S}-{purpose}-{compute_digest(now.isoformat())[:4]}"
         with Ledger.open(self.workspace or DEFAULT_WORKSPACE, clock=lambda: datetime.now(UTC)) as ledger:
             models = named.config.model_dump(mode="json")
-            ledger.runs.start(Run(run, {"models": models}, 0, "", now.isoformat()))
+            ledger.runs.start(Run(run, {REMARK_MODELS: models}, 0, "", now.isoformat()))
             remarks = commentator.ask(ledger, run, questions)
             ledger.runs.finish(run, "done")
         return remarks

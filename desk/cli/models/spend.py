@@ -13,7 +13,7 @@ import typer
 from ...figures import DASH, count, money, plural
 from ..console import print_object, stderr_console, stdout_console
 from ..options import AsJson, Workspace
-from ..run_lookup import locate_run
+from ..run_lookup import REMARK_MODELS, find_run, locate_run
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -46,7 +46,7 @@ class _SpendRecords:
         """Return the models that a run began with: a campaign's, or those that remarked; None if it had none."""
         if run not in self._configs:
             begun = self.ledger.runs.find(run).config
-            recorded = (begun.get("settings") or begun).get("models")
+            recorded = (begun.get("settings") or begun).get(REMARK_MODELS)
             self._configs[run] = _parse_config(recorded) if recorded else None
         return self._configs[run]
 
@@ -93,7 +93,7 @@ def spend(
 
 def statement(ledger: Ledger, name: str | None, day: str, tenant: str | None) -> dict[str, Any]:
     """Return the cost of the calls of a run, of a UTC day, of a tenant, or of all three together."""
-    run = ledger.runs.find(name).id if name is not None else None
+    run = find_run(ledger, name).id if name is not None else None
     if day or tenant is not None:
         calls = [call for call in ledger.holds.calls(day, tenant) if run is None or call.run == run]
     else:
