@@ -28,8 +28,9 @@ from ..router.policy import Decider
 if TYPE_CHECKING:
     from ..news import NewsItem
 
-MAX_ACCOUNT_CHARS = 700
-MAX_ACCOUNT_TOKENS = 300
+MAX_ACCOUNT_CHARS = 500
+MAX_ACCOUNT_TOKENS = 550
+"""Room for an account of which every character is a token, so that a loop ends with its JSON complete."""
 MAX_NEWS_CHARS = 4_000
 """Characters of a news text that are asked about: a small model's attention ends earlier."""
 MAX_WITHHELD_CHARS = 300
