@@ -147,7 +147,8 @@ class Campaign:
     clock: Clock = lambda: datetime.now(UTC)
     draw: Callable[[], int] = draw_seed
     ledger: str = ""
-    render: ClassVar[Callable[[Path], Path] | None] = None
+    render: ClassVar[Callable[[Settings, Ledger, str], Path] | None] = None
+    """Writes the report of a run whose results are recorded, and returns its path."""
 
     @classmethod
     def from_yaml(  # noqa: PLR0913 - the options of `alphaloom run`
@@ -441,7 +442,7 @@ class Campaign:
         folder = ledger.runs.folder(run)
         ledger.artefacts.record(run, "results.json", ledger.objects.put(write_json(folder / "results.json", record)))
         render = type(self).render
-        report = render(folder) if render else None
+        report = render(self.settings, ledger, run) if render else None
         ledger.runs.finish(run, "done")
         return CampaignResult(run, folder, record, report)
 

@@ -8,7 +8,7 @@ from datetime import date
 from hashlib import sha256
 
 from ...router import SecretFound, SummaryRefused
-from ...router.calls import Sensitivity, find_strictest
+from ...router.calls import Sensitivity, find_strictest, find_unfounded_figures
 from ...router.context import (
     EXTRACT_SUMMARISER,
     ByteStore,
@@ -179,6 +179,10 @@ def _choose_summariser(search: SearchContext, documents: Documents) -> Summarise
         if "summary" not in reply:
             why = reply.get("ended") or reply.get("failed")
             raise SummaryRefused(f"no model gave a summary: {why}", field="context.summaries")
-        return str(reply["summary"])
+        summary = str(reply["summary"])
+        if unfounded := find_unfounded_figures(summary, text):
+            figures = ", ".join(unfounded)
+            raise SummaryRefused(f"a summary has figures that its text lacks: {figures}", field="context.summaries")
+        return summary
 
     return Summariser(ask, prompt=search.own.prompt(SUMMARY_ROLE).digest, model=documents.models)

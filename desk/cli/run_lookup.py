@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .console import stderr_console
 
+if TYPE_CHECKING:
+    from ...ledger import Ledger, Run
+
 DEFAULT_WORKSPACE = Path(".alphaloom")
+REMARK_MODELS = "models"
+"""Key of the settings of a run that holds nothing but a model's remarks."""
 
 
 def locate_run(run: str, workspace: Path | None) -> tuple[str, Path]:
@@ -29,6 +35,12 @@ def locate_run(run: str, workspace: Path | None) -> tuple[str, Path]:
         raise UnknownRun(f"There is no workspace at {place}, so no run either.", field="run", got=run, hint=hint)
     _refuse_folder_of_workspaces(run, place)
     return run, place
+
+
+def find_run(ledger: Ledger, name: str) -> Run:
+    """Return a run by its id, its folder or `latest`: the last that is more than a model's remarks, if there is one."""
+    runs = [run for run in ledger.runs.all() if REMARK_MODELS not in run.config] if name == "latest" else []
+    return runs[-1] if runs else ledger.runs.find(name)
 
 
 def _refuse_folder_of_workspaces(run: str, place: Path) -> None:

@@ -1,4 +1,4 @@
-"""The report: one HTML file without scripts or network access, made of results.json and curves.json alone."""
+"""The report: one HTML file without scripts or network access, made of a run's files alone."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
     from ...evaluation.closing import Curves, Results
+    from ..remarks import ModelRemark
 
 
 Part = TypeVar("Part")
@@ -20,10 +21,12 @@ TEMPLATE_FOLDER = Path(__file__).parent / "templates"
 RESULTS_FORMAT = 1
 SEALED_FILE = "sealed.json"
 """The result on the sealed days, if they were opened after the run's close."""
+REMARK_FILE = "remark.json"
+"""What a model said of the results, if the campaign's file names one for it."""
 
 
 def write_report(run_folder: Path) -> Path:
-    """Write `report.html` beside `results.json` and `curves.json` (and `sealed.json`), at once or not at all.
+    """Write `report.html` from `results.json`, `curves.json`, `sealed.json` and `remark.json`, at once or not at all.
 
     Raises
     ------
@@ -32,7 +35,7 @@ def write_report(run_folder: Path) -> Path:
     """
     results = read_results(run_folder)
     target = run_folder / "report.html"
-    _replace(target, render_report(results, _read_curves(run_folder)))
+    _replace(target, render_report(results, _read_curves(run_folder), _read_remark(run_folder)))
     return target
 
 
@@ -67,13 +70,23 @@ def _read_curves(run_folder: Path) -> Curves:
     return _parse(Curves.read, _read_object(path), path) if path.exists() else Curves()
 
 
-def render_report(results: Results, curves: Curves) -> str:
+def _read_remark(run_folder: Path) -> ModelRemark | None:
+    path = run_folder / REMARK_FILE
+    if not path.exists():
+        return None
+    from ..remarks import ModelRemark
+
+    return _parse(ModelRemark.read, _read_object(path), path)
+
+
+def render_report(results: Results, curves: Curves, remark: ModelRemark | None = None) -> str:
     """Return the report's HTML; the same input gives the same bytes."""
     from .page import build_page
 
     style = (TEMPLATE_FOLDER / "report.css").read_text(encoding="utf-8")
     page = build_page(results, curves)
-    return environment().get_template("report.html.j2").render(page=page, style=style).strip() + "\n"
+    template = environment().get_template("report.html.j2")
+    return template.render(page=page, style=style, remark=remark).strip() + "\n"
 
 
 def environment() -> Environment:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ...lazy import lazy_names
 
 if TYPE_CHECKING:
+    from .figures import find_unfounded_figures as find_unfounded_figures
     from .prices import find_price as find_price
     from .recorded_calls import ROUTE_EVENT as ROUTE_EVENT
     from .reply_grammar import (
@@ -19,6 +20,7 @@ else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
+            "figures": "find_unfounded_figures",
             "recorded_calls": "ROUTE_EVENT",
             "prices": "find_price",
             "reply_grammar": "ReplyShape build_choice_grammar build_reply_grammar",

@@ -34,8 +34,9 @@ CALL_INTENTS: Mapping[str, str] = {
     "formulas": "code",
     "repair": "debug",
     "critique": "critique",
+    "account": "summary",
 }
-"""Intent by the name that our own agents give their calls."""
+"""Intent by the name that our own agents, and the desk, give their calls."""
 MIN_EXAMPLES, MAX_EXAMPLES = 5, 50
 MAX_OWN_INTENTS = 20
 FIELD = "routing.own_intents"

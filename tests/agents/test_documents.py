@@ -184,6 +184,15 @@ def test_passages_are_told_where_no_summary_can_be_had(lab: Maker, shelf: Callab
     assert [sorted(texts) for texts in told] == [["document", "untrusted_name", "untrusted_passages"]]
 
 
+def test_a_summary_with_a_figure_that_its_text_lacks_is_not_told(lab: Maker, shelf: Callable[..., Documents]) -> None:
+    campaign = lab(steer=GOAL, documents=shelf(one("calm"), summaries="model"))
+    made_up = json.dumps({"summary": "Calm shares gained 987654 % in a year."})
+    campaign.model.say = lambda task: made_up if task.role == "report" else None
+    campaign.run()
+    assert asked(campaign, "report")
+    assert "987654" not in "".join(task.messages[1].content for task, _ in asked(campaign, "idea"))
+
+
 def test_a_hostile_summary_is_not_told_and_a_hostile_passage_changes_no_call(
     lab: Maker, shelf: Callable[..., Documents]
 ) -> None:

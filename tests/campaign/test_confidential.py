@@ -15,7 +15,6 @@ import pytest
 
 from alphaloom import Campaign
 from alphaloom.agents.offline import answer_offline
-from alphaloom.campaign import campaign
 from alphaloom.evaluation import CampaignResult
 from alphaloom.ledger import AlphaloomError, Ledger
 from alphaloom.mcp_servers import Session
@@ -98,7 +97,7 @@ def hear(files: Files, folder: Path, *more: str, say: Say = answer_offline) -> H
         for name, key in KEYS.items():
             patch.setenv(name, key)
         patch.setattr(Session, "call", listened)
-        patch.setattr(campaign.Campaign, "render", None)
+        patch.setattr(Campaign, "render", None)
         ready = Campaign.from_yaml(
             files.campaign, workspace=folder, overrides=[*SMALL, models(near.address, cloud.address), *more]
         )

@@ -16,7 +16,6 @@ import pytest
 
 from alphaloom import Campaign
 from alphaloom.agents import questions, records
-from alphaloom.campaign import campaign
 from alphaloom.evaluation import Budget, CampaignResult, Evaluator, PanelContext
 from alphaloom.evidence import EvidenceSettings
 from alphaloom.evidence.scoring.survivorship import Survivorship
@@ -103,7 +102,7 @@ def hear(panel: Panel, folder: Path, *more: str) -> Heard:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Session, "call", listened)
         patch.setattr(questions, "round_for_prompt", whole)
-        patch.setattr(campaign.Campaign, "render", None)
+        patch.setattr(Campaign, "render", None)
         ready = Campaign.from_yaml(file, workspace=folder / "w", overrides=[*SMALL, *more])
         result = ready.run()
     with Ledger.open(folder / "w", clock=ready.clock) as ledger:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -32,13 +31,13 @@ from alphaloom.factors.describe import find_stems
 from alphaloom.ledger import Journal
 from alphaloom.news import screen_text
 from alphaloom.router import Task
+from alphaloom.router.calls import find_unfounded_figures
 
 __all__ = ["Judge"]
 
 Json = dict[str, Any]
 MIN_SUMMARY_OVERLAP = 2 / 3
 """Share of a summary's stems that its text has. A campaign itself asks only that a summary may be shown."""
-FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 @dataclass(frozen=True)
@@ -147,5 +146,5 @@ def _is_useful_summary(context: Json, summary: str) -> bool:
     """Return whether a summary may be shown and speaks of its text: two of three of its stems, and all its figures."""
     said, text = {*find_stems(summary)}, str(context["untrusted_text"])
     close = len(said & {*find_stems(text)}) >= MIN_SUMMARY_OVERLAP * len(said)
-    figures = {*FIGURE.findall(summary)} <= {*FIGURE.findall(text)}
-    return bool(said) and close and figures and not screen_text(summary)[1]
+    founded = not find_unfounded_figures(summary, text)
+    return bool(said) and close and founded and not screen_text(summary)[1]

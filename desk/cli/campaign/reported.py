@@ -6,11 +6,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
-from ....campaign import Campaign as SilentCampaign
+from ....campaign import Campaign as SilentCampaign, Settings
+from ....ledger import Ledger
 from ...report.report import write_report
+from ...run_remark import add_run_remark
+
+
+def write_run_report(settings: Settings, ledger: Ledger, run: str) -> Path:
+    """Let the campaign's local model remark on the results, then write the report."""
+    add_run_remark(settings, ledger, run)
+    return write_report(ledger.runs.folder(run))
 
 
 class Campaign(SilentCampaign):
     """A campaign whose result carries the path of its report."""
 
-    render: ClassVar[Callable[[Path], Path] | None] = staticmethod(write_report)
+    render: ClassVar[Callable[[Settings, Ledger, str], Path] | None] = staticmethod(write_run_report)

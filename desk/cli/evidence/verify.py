@@ -13,7 +13,7 @@ from ...errors import DeskError
 from ...figures import plural
 from ..console import print_object, stderr_console, stdout_console
 from ..options import AsJson, PanelFile, RunName, SectorsFile, Workspace
-from ..run_lookup import locate_run
+from ..run_lookup import find_run, locate_run
 
 if TYPE_CHECKING:
     from ....evidence import Replay, RunArchive
@@ -49,7 +49,7 @@ def verify(
 
     name, place = locate_run(run, workspace)
     with Ledger.open(place, clock=lambda: datetime.now(UTC)) as ledger:
-        archive = RunArchive(ledger, ledger.runs.find(name))
+        archive = RunArchive(ledger, find_run(ledger, name))
         facts = _verify_verdicts(
             archive, _choose_verdicts(archive, ids or ()), _PanelFiles(panel, sectors, ledger_only)
         )

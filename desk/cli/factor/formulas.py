@@ -15,10 +15,13 @@ from ...errors import DeskError
 from ...figures import any_value, count, plural
 from ..console import print_object, print_plain, stderr_console, stdout_console
 from ..formula_source import read_formula_source
-from ..options import DIALECTS, AsJson, DialectOption, FieldsOption, FormulaFile, GroupsOption
+from ..models.router_file import ConfidentialOption, RemarkFile, RemarkSource
+from ..options import DIALECTS, AsJson, DialectOption, FieldsOption, FormulaFile, GroupsOption, Workspace
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from ...remarks import ModelRemark
 
 
 Facts = dict[str, Any]
@@ -86,17 +89,37 @@ def explain(
     dialect: DialectOption = "alphaloom",
     fields: FieldsOption = None,
     groups: GroupsOption = None,
+    router: RemarkFile = None,
+    confidential: ConfidentialOption = False,
+    workspace: Workspace = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say a formula in plain words, with its unit, the days and fields that it reads, its operators and its cost."""
+    """Say a formula in plain words, with its unit, the days and fields that it reads, its operators and its cost.
+
+    Where a router.yaml names a local model, that model says it in its own words too, marked as a model's. Its words are
+    withheld where they have a figure that it was not given, or only repeat. Its call is recorded and capped like every
+    other, as a run of the workspace.
+    """
     from ....factors import parse
     from ....factors.describe import explain_formula
 
     facts = explain_formula(parse(read_formula_source(expression), dialect=dialect, **readable_names(fields, groups)))
+    if remark := _ask_remark(facts, RemarkSource(router, workspace, confidential)):
+        facts["remark"] = remark.record()
     if as_json:
         print_object(facts)
     else:
-        print_explanation(facts)
+        print_explanation(facts, remark.line() if remark else "")
+
+
+def _ask_remark(facts: Facts, source: RemarkSource) -> ModelRemark | None:
+    """Return a model's words for a formula; None where no model is named for it."""
+    if source.place is None:
+        return None
+    from ...remarks import RemarkQuestion
+
+    remarks = source.ask("explain", [RemarkQuestion.about_formula(facts)])
+    return remarks[0] if remarks else None
 
 
 def operators(
@@ -313,10 +336,11 @@ def print_translations(formulas: Sequence[WrittenFormula], results: Sequence[Fac
         _print_line(console, (_summarise_results(results, "can be carried over"), "bold"))
 
 
-def print_explanation(facts: Facts) -> None:
-    """Print the explanation of a formula."""
+def print_explanation(facts: Facts, remark: str = "") -> None:
+    """Print the explanation of a formula, with a model's remark below it."""
     console = stdout_console()
     rows = [("", facts["explained"])]
+    rows += [("a model's words", remark)] if remark else []
     if facts["alphaloom"] != facts["text"] and "amounts_to" not in facts:
         rows.append(("in alphaloom", facts["alphaloom"]))
     ns = facts["cost"]["ns_per_cell"]

@@ -11,7 +11,7 @@ import typer
 
 from ..console import print_object, print_plain, stderr_console, stdout_console
 from ..options import AsJson, Workspace
-from ..run_lookup import DEFAULT_WORKSPACE, locate_run
+from ..run_lookup import DEFAULT_WORKSPACE, find_run, locate_run
 from .gate import parse_server_url
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def _read_lengths(
 
     name, place = locate_run(run, workspace)
     with Ledger.open(place, clock=lambda: datetime.now(UTC)) as ledger:
-        found = ledger.runs.find(name).id
+        found = find_run(ledger, name).id
         calls = ledger.calls.of(found)
     return summarise_lengths(f"run {found}", ((call.tokens_in, call.tokens_out) for call in calls))
 

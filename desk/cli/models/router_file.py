@@ -1,16 +1,24 @@
-"""The file that names models: router.yaml, or a campaign file with a section `models`."""
+"""The file that names models: router.yaml, or a campaign file with a section `models`; and who remarks by it."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
 
 from ....ledger import SettingsError
+from ..run_lookup import DEFAULT_WORKSPACE, REMARK_MODELS
 
 if TYPE_CHECKING:
+    from ....agents import AgentsConfig
     from ....router import RouterConfig
+    from ....router.calls import Sensitivity
+    from ...remarks import Commentator, ModelRemark, RemarkQuestion
 
 
 ROUTER_FILE = Path("router.yaml")
@@ -18,13 +26,29 @@ ROUTER_FILE_HINT = (
     "It holds `models: {NAME: {model: PROVIDER/MODEL}}` (docs/how-to/choose-models.md has one); a campaign file, which "
     "`alphaloom init` writes, does too."
 )
+RemarkFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--router",
+        metavar="FILE",
+        help="The router.yaml or campaign file whose local model is asked; router.yaml where it is there, else none.",
+    ),
+]
+ConfidentialOption = Annotated[
+    bool, typer.Option("--confidential", help="The text may go to models on your machines only.")
+]
 
 
 class NamedModels(NamedTuple):
-    """The models of a file, and whether it is a campaign's."""
+    """The models of a file; of a campaign's file, its agents' settings too, which say where texts may go."""
 
     config: RouterConfig
-    of_campaign: bool
+    agents: AgentsConfig | None = None
+
+    @property
+    def of_campaign(self) -> bool:
+        """Whether the file is a campaign's."""
+        return self.agents is not None
 
 
 def read_models(path: Path) -> NamedModels:
@@ -38,8 +62,9 @@ def read_models(path: Path) -> NamedModels:
     if _is_campaign(read_text(path).value):
         from ....campaign import Settings
 
-        return NamedModels(read_settings(path, Settings).beside(path.parent).models, of_campaign=True)
-    return NamedModels(read_settings(path, RouterConfig).beside(path.parent), of_campaign=False)
+        settings = read_settings(path, Settings).beside(path.parent)
+        return NamedModels(settings.models, settings.agents)
+    return NamedModels(read_settings(path, RouterConfig).beside(path.parent))
 
 
 def _is_campaign(content: Any) -> bool:
@@ -80,3 +105,47 @@ def find_unknown_words(config: RouterConfig, roles: Collection[str | None] = ())
 def _describe_unknown(sentence: str, name: str, names: list[str]) -> str:
     near = difflib.get_close_matches(name, names, 1)
     return f"{sentence}{f' (did you mean {near[0]}?)' if near else ''}; known: {', '.join(names)}"
+
+
+@dataclass(frozen=True)
+class RemarkSource:
+    """Whose models remark in a command: those of a file, or of the current folder's router.yaml if there is one."""
+
+    file: Path | None
+    workspace: Path | None
+    confidential: bool
+
+    @property
+    def place(self) -> Path | None:
+        """The file; None where there is none."""
+        return self.file or (ROUTER_FILE if ROUTER_FILE.is_file() else None)
+
+    def ask(self, purpose: str, questions: Sequence[RemarkQuestion]) -> list[ModelRemark] | None:
+        """Return the remarks in order, as a run of the workspace that pays; None where no model is named for them."""
+        if self.place is None or not questions:
+            return None if self.place is None else []
+        from ....ledger import Ledger, Run, compute_digest
+
+        named, now = read_models(self.place), datetime.now(UTC)
+        commentator = self._build_commentator(named)
+        if not all(map(commentator.is_named, questions)):
+            return None
+        run = f"{now:%Y%m%d-%H%M%S}-{purpose}-{compute_digest(now.isoformat())[:4]}"
+        with Ledger.open(self.workspace or DEFAULT_WORKSPACE, clock=lambda: datetime.now(UTC)) as ledger:
+            models = named.config.model_dump(mode="json")
+            ledger.runs.start(Run(run, {REMARK_MODELS: models}, 0, "", now.isoformat()))
+            remarks = commentator.ask(ledger, run, questions)
+            ledger.runs.finish(run, "done")
+        return remarks
+
+    def _build_commentator(self, named: NamedModels) -> Commentator:
+        """Return the commentator, with the terms of a campaign's agents."""
+        from ....router.calls import find_strictest
+        from ...remarks import Commentator
+
+        own: Sensitivity = "confidential" if self.confidential else "public"
+        if named.agents is None:
+            return Commentator(named.config, own)
+        agents = named.agents
+        label = find_strictest([own, agents.sensitivity])
+        return Commentator(named.config, label, agents.jurisdiction, agents.tenant)

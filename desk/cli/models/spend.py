@@ -13,7 +13,7 @@ import typer
 from ...figures import DASH, count, money, plural
 from ..console import print_object, stderr_console, stdout_console
 from ..options import AsJson, Workspace
-from ..run_lookup import locate_run
+from ..run_lookup import REMARK_MODELS, find_run, locate_run
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -43,9 +43,10 @@ class _SpendRecords:
         return [run for run in self.ledger.runs.all() if run.id in names]
 
     def config(self, run: str) -> RouterConfig | None:
-        """Return the models that a run began with; None if it was not a campaign."""
+        """Return the models that a run began with: a campaign's, or those that remarked; None if it had none."""
         if run not in self._configs:
-            recorded = (self.ledger.runs.find(run).config.get("settings") or {}).get("models")
+            begun = self.ledger.runs.find(run).config
+            recorded = (begun.get("settings") or begun).get(REMARK_MODELS)
             self._configs[run] = _parse_config(recorded) if recorded else None
         return self._configs[run]
 
@@ -92,7 +93,7 @@ def spend(
 
 def statement(ledger: Ledger, name: str | None, day: str, tenant: str | None) -> dict[str, Any]:
     """Return the cost of the calls of a run, of a UTC day, of a tenant, or of all three together."""
-    run = ledger.runs.find(name).id if name is not None else None
+    run = find_run(ledger, name).id if name is not None else None
     if day or tenant is not None:
         calls = [call for call in ledger.holds.calls(day, tenant) if run is None or call.run == run]
     else:

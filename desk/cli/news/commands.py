@@ -11,11 +11,12 @@ import typer
 
 from ...figures import plural
 from ..console import mask_unprintable, print_object, print_plain, stderr_console
+from ..models.router_file import ROUTER_FILE_HINT, ConfidentialOption, RemarkFile, RemarkSource
 from ..options import AsJson, By, Workspace, signer_name
 from ..run_lookup import DEFAULT_WORKSPACE
 
 if TYPE_CHECKING:
-    from ....news import NewsItem, NewsStore
+    from ....news import ItemPage, NewsItem, NewsStore
 
 
 app = typer.Typer(no_args_is_help=True, help="Take in news, filings and posts, and decide on what is held back.")
@@ -28,6 +29,12 @@ AsOfDay = Annotated[
     typer.Option(
         "--as-of", formats=DAY_FORMATS, help="As it could be known at the end of this day, UTC; all by default."
     ),
+]
+Words = Annotated[list[str] | None, typer.Argument(metavar="WORD...", help="Words that must all occur.")]
+AboutSymbols = Annotated[str, typer.Option("--symbols", metavar="NAME,...", help="Of which a text must be about one.")]
+Since = Annotated[
+    datetime | None,
+    typer.Option("--since", formats=DAY_FORMATS, help="Leave out what was known before this day, UTC."),
 ]
 Count = Annotated[int, typer.Option("-n", "--limit", min=1, max=200, help="How many at most.")]
 
@@ -123,29 +130,64 @@ def _print_reading(file: Path) -> None:
 
 @app.command("list", short_help="List the texts that are served, the newest first.")
 def list_(
-    words: Annotated[list[str] | None, typer.Argument(metavar="WORD...", help="Words that must all occur.")] = None,
-    symbols: Annotated[
-        str, typer.Option("--symbols", metavar="NAME,...", help="Of which a text must be about one.")
-    ] = "",
-    since: Annotated[
-        datetime | None,
-        typer.Option("--since", formats=DAY_FORMATS, help="Leave out what was known before this day, UTC."),
-    ] = None,
+    words: Words = None,
+    symbols: AboutSymbols = "",
+    since: Since = None,
     as_of: AsOfDay = None,
     limit: Count = 20,
     workspace: Workspace = None,
     as_json: AsJson = False,
 ) -> None:
     """List what agents and clients may be told, the newest first. What is held back is listed by `alphaloom news quarantine`."""  # noqa: E501 - the summary of a command's help is one line
-    from .output import print_items, split_names
+    from .output import print_items
 
-    with _open_store(workspace) as store:
-        begin = since.replace(tzinfo=UTC) if since else None
-        page = store.search(_find_end_of_day(as_of), " ".join(words or ()), split_names(symbols), begin, limit)
+    page = _search(workspace, words, symbols, (since, as_of), limit)
     if as_json:
         print_object({"count": len(page.items), "total": page.total, "items": [item.record() for item in page.items]})
         return
     print_items(page.items)
+    print_plain(f"{len(page.items)} of {plural(page.total, 'text')}" if page.total else "no text is served")
+
+
+@app.command(short_help="Let your local model say of each text whether it is good or bad news.")
+def sentiment(
+    words: Words = None,
+    symbols: AboutSymbols = "",
+    since: Since = None,
+    as_of: AsOfDay = None,
+    limit: Count = 20,
+    router: RemarkFile = None,
+    confidential: ConfidentialOption = False,
+    workspace: Workspace = None,
+    as_json: AsJson = False,
+) -> None:
+    """Ask your local model of each text that `alphaloom news list` shows: good, bad or neither for the share price.
+
+    The model's reading stands beside how far the source is believed. It is a model's claim: it is kept with the record
+    of calls only, and no agent, factor or result is told of it. Texts that are held back are not asked about.
+    """
+    from ...errors import DeskError
+    from ...remarks import RemarkQuestion
+    from .output import print_sentiment
+
+    page = _search(workspace, words, symbols, (since, as_of), limit)
+    source = RemarkSource(router, workspace, confidential)
+    remarks = source.ask("sentiment", [RemarkQuestion.about_news(item) for item in page.items])
+    if remarks is None:
+        raise DeskError(
+            "no model is named that may say what texts mean",
+            field="--router",
+            got=str(source.place) if source.place else None,
+            allowed="a file with a model of tier local, or a tier for the role news",
+            hint=f"{ROUTER_FILE_HINT} Sentiment is asked of the local tier, unless roles.news says otherwise.",
+            code="no_model",
+            exit_code=3,
+        )
+    if as_json:
+        rows = [item.record() | {"remark": remark.record()} for item, remark in zip(page.items, remarks, strict=True)]
+        print_object({"count": len(rows), "total": page.total, "items": rows})
+        return
+    print_sentiment(page.items, remarks)
     print_plain(f"{len(page.items)} of {plural(page.total, 'text')}" if page.total else "no text is served")
 
 
@@ -211,6 +253,22 @@ def release(
         print_object(facts)
     else:
         print_plain(f"{decision.id} is served as of {decision.at:%Y-%m-%d %H:%M:%S} UTC and later")
+
+
+def _search(
+    workspace: Path | None,
+    words: list[str] | None,
+    symbols: str,
+    days: tuple[datetime | None, datetime | None],
+    limit: int,
+) -> ItemPage:
+    """Return the newest texts that are served; `days` are the first on which a text was known, and the as-of day."""
+    from .output import split_names
+
+    since, as_of = days
+    with _open_store(workspace) as store:
+        begin = since.replace(tzinfo=UTC) if since else None
+        return store.search(_find_end_of_day(as_of), " ".join(words or ()), split_names(symbols), begin, limit)
 
 
 def _find_end_of_day(day: datetime | None) -> datetime:

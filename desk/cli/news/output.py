@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -26,6 +26,9 @@ from ....news import (
     read_news,
 )
 from ..console import mask_unprintable, print_plain, stdout_console
+
+if TYPE_CHECKING:
+    from ...remarks import ModelRemark
 
 LATEST_INSTANT = datetime.max.replace(tzinfo=UTC)
 """The instant for a person who names no day."""
@@ -213,6 +216,24 @@ def print_items(items: Sequence[NewsItem]) -> None:
                 *_list_symbols_and_title(item),
             )
             for item in items
+        ],
+    )
+
+
+def print_sentiment(items: Sequence[NewsItem], remarks: Sequence[ModelRemark]) -> None:
+    """Print a row for each text: how far its source is believed, and beside it what a model says of it."""
+    _print_rows(
+        ("known", "id", "source", "believed", "a model says", "about", "text"),
+        [
+            (
+                _format_minute(item.known),
+                item.id[:ID_DIGITS_SHOWN],
+                item.source,
+                f"{item.credibility:g}",
+                remark.line(),
+                *_list_symbols_and_title(item),
+            )
+            for item, remark in zip(items, remarks, strict=True)
         ],
     )
 

@@ -161,7 +161,7 @@ def test_a_campaign_through_the_server_has_only_replies_that_fit(
             f"\n{len(calls)} calls, {tokens:,.0f} tokens of prompt each; "
             f"{found / asked:.1%} of them from the prefix cache"
         )
-    assert {call.role for call in calls} == {"idea", "factor", "eval"}
+    assert {call.role for call in calls} == {"idea", "factor", "eval", "report"}
     assert set(campaign.finishes()) == {"stop"}
     assert results["evaluations"] > 0
     assert found / asked > 0.8
