@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import InitVar, dataclass
+from dataclasses import InitVar, dataclass, field
 from datetime import date
 from typing import Final, NoReturn
 
@@ -172,8 +172,9 @@ def decide(signals: Sequence[Signal], state: BookState, policy: Policy, now: dat
     ordered = sorted(signals, key=_sort_key)
     doubled = {asset for asset, count in Counter(_name_asset(signal) for signal in ordered).items() if count > 1}
     forms = [_check_form(signal, doubled) for signal in ordered]
+    judge = _Judge(state, policy, now, standings)
     cases = [
-        _Case(change, _check_alone(change, state, policy, now, standings))
+        _Case(change, judge.check_alone(change))
         for signal, form in zip(ordered, forms, strict=True)
         if not has_refusal(form)
         for change in [SignalChange(signal, state.positions.get(signal.asset, 0))]
@@ -187,12 +188,27 @@ def decide(signals: Sequence[Signal], state: BookState, policy: Policy, now: dat
     return _make_decision(ordered, rulings, state, policy, now, standings)
 
 
-def _check_alone(
-    change: SignalChange, state: BookState, policy: Policy, now: date, standings: Standings
-) -> tuple[RuleCheck, ...]:
-    """Return the checks of one signal alone: its evidence, then its exposure and the state of the book."""
-    evidence = standing_checks(change.signal.evidence, standings, policy, now, binds=not change.reduces)
-    return (*evidence, *own_checks(change, state, policy, now))
+@dataclass(frozen=True)
+class _Judge:
+    """Judges signals alone; what many of them share, their evidence and the book, is judged once."""
+
+    state: BookState
+    policy: Policy
+    now: date
+    standings: Standings
+    _evidence: dict[tuple[str, bool], tuple[RuleCheck, ...]] = field(default_factory=dict)
+    _book: dict[bool, tuple[RuleCheck, ...]] = field(default_factory=dict)
+
+    def check_alone(self, change: SignalChange) -> tuple[RuleCheck, ...]:
+        """Return the checks of one signal alone: its evidence, its exposure, the state of the book."""
+        binds = not change.reduces
+        evidence = self._evidence.get((change.signal.evidence, binds))
+        if evidence is None:
+            evidence = standing_checks(change.signal.evidence, self.standings, self.policy, self.now, binds)
+            self._evidence[change.signal.evidence, binds] = evidence
+        if binds not in self._book:
+            self._book[binds] = book_checks(self.state, self.policy, binds)
+        return (*evidence, *own_checks(change, self.state, self.policy, self.now), *self._book[binds])
 
 
 @dataclass(frozen=True)

@@ -215,7 +215,7 @@ def book_checks(state: BookState, policy: Policy, binds: bool = True) -> tuple[R
 
 
 def own_checks(change: SignalChange, state: BookState, policy: Policy, now: date) -> tuple[RuleCheck, ...]:
-    """Return the checks of one signal alone, and those of the book as they apply to it."""
+    """Return the checks of one signal alone."""
     binds = not change.reduces
     width = change.signal.hi_e8 - change.signal.lo_e8
     return (
@@ -223,7 +223,6 @@ def own_checks(change: SignalChange, state: BookState, policy: Policy, now: date
         check_at_most("restricted", int(change.signal.asset in policy.restricted), 0, binds),
         check_at_most("single_name", change.worst_e8, policy.single_name_cap_bp * UNITS_PER_BP, binds),
         check_at_most("interval_width", width, policy.interval_width_cap_bp * UNITS_PER_BP, binds),
-        *book_checks(state, policy, binds),
     )
 
 
