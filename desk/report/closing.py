@@ -51,14 +51,14 @@ MAX_SHARPE_GAP = 0.005
 """Difference of the two programs' Sharpe ratios from which both are shown."""
 KILL_SWITCH = "kill_switch"
 EVIDENCE_RULES = {
-    "proven": ("ids that are not proven", False),
+    "proven": ("factors that are not proven", False),
     "original": ("largest share of a formula that is known", True),
-    "reviewed": ("ids that a person must approve and did not", False),
-    "alive": ("ids that are retired, or not in the library", False),
-    "contained": ("ids whose code ran without a sandbox", False),
-    "unalarmed": ("ids with a leak alarm that nobody acknowledged", False),
+    "reviewed": ("factors that a person must approve and did not", False),
+    "alive": ("factors that are retired, or not in the library", False),
+    "contained": ("factors whose code ran without a sandbox", False),
+    "unalarmed": ("factors with a leak alarm that nobody acknowledged", False),
 }
-"""What each rule of evidence counts, and whether that is a share."""
+"""What each rule of evidence counts (combinations among the factors), and whether that is a share."""
 Facts = Sequence[tuple[str, str]]
 
 
@@ -258,8 +258,8 @@ def _make_evidence_row(check: RuleCheckLine) -> tuple[str, str, str, str]:
     """Return what a rule of evidence asks, actual, limit, and whether it holds or for which id it fails."""
     asks, unit = EVIDENCE_RULES[check.rule]
     mark = "holds" if check.passed else f"broken by {short_id(check.about)}"
-    actual = DASH if check.actual is None else f"{check.actual / 100:g} %" if unit else count(check.actual)
-    limit = f"{(check.limit or 0) / 100:g} %" if unit else count(check.limit)
+    actual = DASH if check.actual is None else f"{check.actual / 100:.0f} %" if unit else count(check.actual)
+    limit = f"{(check.limit or 0) / 100:.0f} %" if unit else count(check.limit)
     return asks, actual, limit, mark
 
 
@@ -267,7 +267,7 @@ def _describe_standing(line: StandingLine) -> str:
     """Return what the record says of one factor or combination."""
     said = [line.verdict.replace("_", " "), *([f"trial {line.trial}"] if line.trial else []), line.status or "not held"]
     if line.similarity_bp is not None:
-        said.append(f"{line.similarity_bp / 100:g} % of its formula is known ({line.nearest})")
+        said.append(f"{line.similarity_bp / 100:.0f} % of its formula is known ({line.nearest})")
     if line.correlation_bp is not None:
         said.append(f"rank correlation with the library {line.correlation_bp / 10_000:.2f} when it was judged")
     return "; ".join([*said, *([f"review: {line.review}"] if line.review else [])])
@@ -282,7 +282,9 @@ def _make_check_row(check: RuleCheckLine) -> tuple[str, str, str, str]:
 
 def _show(value: float | None) -> str:
     """Return a figure of the gate; exposures in basis points have a decimal where they need one."""
-    return DASH if value is None else count(round(value)) if float(value).is_integer() else number(value, 1)
+    if value is None:
+        return DASH
+    return count(round(value)) if round(value, 1) == round(value) else number(value, 1)
 
 
 def spend_rows(bill: ModelBill) -> Facts:

@@ -122,7 +122,7 @@ def test_a_book_without_vectorbt_says_what_is_missing(finished: Run) -> None:
 
 def test_the_risk_gate_shows_what_stands_behind_the_signals(finished: Run) -> None:
     text = html(finished())
-    assert row_of(text, "ids that are not proven") == ["ids that are not proven", "0", "0", "holds"]
+    assert row_of(text, "factors that are not proven") == ["factors that are not proven", "0", "0", "holds"]
     asked = "largest share of a formula that is known"
     assert row_of(text, asked) == [asked, "90 %", "85 %", "broken by f01234567"]
     said = "accepted; trial 3; live; 90 % of its formula is known (shares rank)"
