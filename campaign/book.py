@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from ..evidence.scoring import Costs
 from ..ledger import Ledger, Run, canonical_json
 from ..market import Panel
-from ..portfolio import Account, DayPrices, Fill, TradingTerms, trade_day
+from ..portfolio import DayPrices, Fill, PaperAccount, TradingTerms, trade_day
 from ..risk import (
     UNITS_PER_EQUITY,
     BookState,
@@ -84,8 +84,8 @@ class BookStep:
 
     day: str
     decided_for: str
-    account: Account
-    ungated: Account
+    account: PaperAccount
+    ungated: PaperAccount
     fills: tuple[Fill, ...]
     decision: Mapping[str, Any]
     approved: Mapping[str, int]
@@ -215,7 +215,7 @@ def step_book(
 
 def begin(settings: BookSettings) -> dict[str, Any]:
     """Return what stands before a book's first step."""
-    account = Account.of_cash(settings.cash).record()
+    account = PaperAccount.of_cash(settings.cash).record()
     return {"account": account, "ungated": account, "approved": {}, "asked": {}}
 
 
@@ -284,12 +284,12 @@ def take_step(inputs: Mapping[str, Any]) -> dict[str, Any]:
 
 def _trade(
     record: Mapping[str, Any], targets: Mapping[str, int], prices: DayPrices, trading: TradingTerms
-) -> tuple[Account, tuple[Fill, ...]]:
+) -> tuple[PaperAccount, tuple[Fill, ...]]:
     shares = {name: target / UNITS_PER_EQUITY for name, target in targets.items()}
-    return trade_day(Account.restore(record), shares, prices, trading)
+    return trade_day(PaperAccount.restore(record), shares, prices, trading)
 
 
-def _state(account: Account, held: Mapping[str, int], inputs: Mapping[str, Any]) -> BookState:
+def _state(account: PaperAccount, held: Mapping[str, int], inputs: Mapping[str, Any]) -> BookState:
     """Return the book as the gate reads it: whole numbers."""
     days = {name: date.fromisoformat(day) for name, day in inputs["last_price"].items()}
     equity, pnl = round(account.equity * CENTS), round(account.pnl * CENTS)
@@ -308,8 +308,8 @@ def read_step(body: Mapping[str, Any]) -> BookStep:
     return BookStep(
         body["day"],
         body["decided_for"],
-        Account.restore(body["account"]),
-        Account.restore(body["ungated"]),
+        PaperAccount.restore(body["account"]),
+        PaperAccount.restore(body["ungated"]),
         tuple(Fill(*fill) for fill in body["fills"]),
         body["decision"],
         body["approved"],

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     )
     from .paper_book import (
         SILENT_DAYS as SILENT_DAYS,
-        Account as Account,
         DayPrices as DayPrices,
         Fill as Fill,
+        PaperAccount as PaperAccount,
         TradingTerms as TradingTerms,
         trade_day as trade_day,
     )
@@ -38,7 +38,7 @@ else:
             "backtest": "Book run_backtest target_weights",
             "blend": "blend_values",
             "combination": "Combination CombinationPart Combining JudgedRun hold_fixed weigh_fixed write_combination",
-            "paper_book": "SILENT_DAYS Account DayPrices Fill TradingTerms trade_day",
+            "paper_book": "SILENT_DAYS PaperAccount DayPrices Fill TradingTerms trade_day",
             "sealed_exam": "find_own_opening list_earlier_openings run_sealed_exam",
         },
     )

@@ -72,7 +72,7 @@ class Fill:
 
 
 @dataclass(frozen=True)
-class Account:
+class PaperAccount:
     """A book at the close of a day.
 
     Attributes
@@ -96,7 +96,7 @@ class Account:
     pnl: float = 0.0
 
     @classmethod
-    def of_cash(cls, cash: float) -> Account:
+    def of_cash(cls, cash: float) -> PaperAccount:
         """Return a new account that holds only cash."""
         return cls("", cash, MappingProxyType({}), cash)
 
@@ -124,7 +124,7 @@ class Account:
         }
 
     @classmethod
-    def restore(cls, record: Mapping[str, Any]) -> Account:
+    def restore(cls, record: Mapping[str, Any]) -> PaperAccount:
         """Return an account from its record."""
         holdings = {symbol: Holding(*row) for symbol, row in record["holdings"].items()}
         return cls(record["day"], record["cash"], MappingProxyType(holdings), record["high_water"], record["pnl"])
@@ -139,8 +139,8 @@ class TradingTerms:
 
 
 def trade_day(
-    account: Account, targets: Mapping[str, float], prices: DayPrices, trading: TradingTerms
-) -> tuple[Account, tuple[Fill, ...]]:
+    account: PaperAccount, targets: Mapping[str, float], prices: DayPrices, trading: TradingTerms
+) -> tuple[PaperAccount, tuple[Fill, ...]]:
     """Fill targets at a day's opens, and value the book at its closes.
 
     Parameters
@@ -180,7 +180,7 @@ def trade_day(
     return replace(after, high_water=max(account.high_water, worth), pnl=worth - account.equity), tuple(fills)
 
 
-def _carry_over(account: Account, prices: DayPrices) -> dict[str, Holding]:
+def _carry_over(account: PaperAccount, prices: DayPrices) -> dict[str, Holding]:
     """Return the holdings in the units of a panel's prices: their values stay."""
     carried = {}
     for symbol, one in sorted(account.holdings.items()):
