@@ -9,7 +9,8 @@ on record before the session that it is for (`late`).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Final
@@ -18,7 +19,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from ..evidence.scoring import Costs
-from ..ledger import Ledger, Run, canonical_json
+from ..ledger import Ledger, Run, canonical_json, compute_digest
 from ..market import Panel
 from ..portfolio import DayPrices, Fill, PaperAccount, TradingTerms, trade_day
 from ..risk import (
@@ -26,6 +27,7 @@ from ..risk import (
     BookState,
     Policy,
     RiskError,
+    SignalChange,
     Sizing,
     Standing,
     decide,
@@ -34,13 +36,21 @@ from ..risk import (
     size_book,
 )
 from ..sandbox import Runner
-from .targets import find_live_books
+from .targets import LiveBooks, find_live_books
 from .trade import find_last_price_days, next_trading_day
-from .windows import refuse_unpaid_days
+from .windows import find_windows, name_window, refuse_unpaid_days
 
 PREFIX: Final = "book-"
 STEP_EVENT: Final = "book.step"
 CENTS: Final = 100
+HOLIDAY_DAYS: Final = 5
+"""Calendar days after the session of a decision up to which its approvals are filled: holidays are not known."""
+MIN_HELD_SHARE: Final = 0.5
+"""Share of the held symbols that a panel must have to be the book's."""
+
+
+CARRIED: Final = ("account", "ungated", "approved", "reducing", "asked")
+"""What a step takes over from the one before."""
 
 
 class BookSettings(BaseModel):
@@ -49,9 +59,9 @@ class BookSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     run: str = Field(default="", description="only what this run accepted; empty: all that is accepted and live")
-    cash: float = Field(default=1_000_000.0, gt=0, description="money at the start, in the prices' currency")
-    bps_per_side: float = Field(default=10.0, ge=0, description="cost of trading, basis points of what is traded")
-    borrow_bps_per_year: float = Field(default=50.0, ge=0, description="cost of being short, basis points a year")
+    cash: float = Field(default=1_000_000.0, gt=0, le=1e15, description="money at the start, in the prices' currency")
+    bps_per_side: float = Field(default=10.0, ge=0, le=1_000, description="cost of trading, basis points")
+    borrow_bps_per_year: float = Field(default=50.0, ge=0, le=10_000, description="cost of being short, basis points")
     max_volume_share: float = Field(
         default=0.05, ge=0, le=1, description="largest share of a day's volume; 0: no limit"
     )
@@ -78,6 +88,8 @@ class BookStep:
         The gate's answer, as recorded.
     approved
         Share of equity in 1e-8 of each symbol that was approved.
+    window
+        The window of a campaign to which the day belongs: search, selection, sealed, or empty.
     late
         Whether the step was recorded on the day that it is for, or later: then it is no forward evidence.
     """
@@ -89,11 +101,15 @@ class BookStep:
     fills: tuple[Fill, ...]
     decision: Mapping[str, Any]
     approved: Mapping[str, int]
+    window: str
     late: bool
 
 
 def open_book(ledger: Ledger, name: str, settings: BookSettings, now: datetime) -> str:
     """Open a book and return its id; opening the same one again changes nothing."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}", name):
+        allowed = "1 to 60 letters, digits, dots, underlines and hyphens, a letter or digit first"
+        raise RiskError("A book needs a name.", field="NAME", got=name, allowed=allowed, code="book_name")
     book = f"{PREFIX}{name}"
     if settings.run:
         ledger.runs.find(settings.run)
@@ -191,21 +207,22 @@ def step_book(
         rows = data.list_new_rows(done[-1]["day"] if done else "")
         if not rows:
             return []
-        live = find_live_books(ledger, data.panel, data.runner, settings.run)
-        refuse_unpaid_days(ledger, data.panel, data.dataset, rows, live.sizing.evidence)
-        policy, known = live.tighten(read_policy(ledger.workspace)), read_standings(ledger, live.sizing.evidence)
-        terms = {
-            "sizing": [getattr(live.sizing, name) for name in ("horizon_days", "doubt_e8", "reason", "evidence")],
-            "policy": policy.model_dump(mode="json"),
-            "standings": {name: standing.record() for name, standing in known.items()},
-            "settings": settings.model_dump(mode="json"),
-        }
+        _refuse_data(data, rows, done[-1] if done else None, clock().date())
+        live = _find_live(ledger, data, settings, done)
+        known_windows = find_windows(ledger, data.panel, data.dataset)
+        refuse_unpaid_days(ledger, data.panel, data.dataset, rows, live.sizing.evidence, known_windows)
+        terms = _read_terms(ledger, live, settings)
         steps = []
         for row in rows:
-            inputs = {**terms, **_read_day(data.panel, row, live.weights(row), done[-1] if done else begin(settings))}
+            last = done[-1] if done else begin(settings)
+            inputs = {**terms, **_read_day(data.panel, row, live.weights(row), last)}
             body = take_step(inputs)
-            body |= {"late": clock().date().isoformat() >= body["decided_for"]}
-            body |= {"inputs": ledger.objects.put(canonical_json(inputs).encode())}
+            body |= {
+                "late": clock().date().isoformat() >= body["decided_for"],
+                "window": name_window(known_windows, body["day"]),
+                "inputs": ledger.objects.put(canonical_json(inputs).encode()),
+                "after": compute_digest(last),
+            }
             ledger.events.record(book, STEP_EVENT, body["day"], body)
             done.append(body)
             steps.append(read_step(body))
@@ -213,10 +230,54 @@ def step_book(
         return steps
 
 
+def _refuse_data(data: BookData, rows: Sequence[int], last: Mapping[str, Any] | None, today: date) -> None:
+    """Refuse a panel that is not the book's, and days that are not over."""
+    if (newest := str(data.panel.dates[rows[-1]])) > today.isoformat():
+        raise _data_error("The panel has days that are still to come.", newest, f"days up to {today.isoformat()}")
+    if last is None:
+        return
+    if last["day"] not in {str(day) for day in data.panel.dates[max(rows[0] - 1, 0) : rows[0]]}:
+        raise _data_error(
+            "The panel lacks the day of the last step.", str(data.panel.dates[0]), f"a row for {last['day']}"
+        )
+    held = last["account"]["holdings"]
+    there = sum(name in set(data.panel.symbols) for name in held)
+    if there < MIN_HELD_SHARE * len(held):
+        raise _data_error(
+            "The panel is of other symbols.", f"{there} of {len(held)} held", "the symbols that the book holds"
+        )
+
+
+def _data_error(message: str, got: str, allowed: str) -> RiskError:
+    return RiskError(message, field="--panel", got=got, allowed=allowed, hint="Nothing was stepped.", code="book_data")
+
+
+def _find_live(ledger: Ledger, data: BookData, settings: BookSettings, done: Sequence[Mapping[str, Any]]) -> LiveBooks:
+    """Return what is traded; where that is nothing any more, what is held is closed under its last evidence."""
+    try:
+        return find_live_books(ledger, data.panel, data.runner, settings.run)
+    except RiskError as error:
+        if error.code != "no_targets" or not done or not done[-1]["account"]["holdings"]:
+            raise
+        last = json.loads(ledger.objects.get(done[-1]["inputs"]))["sizing"]
+        return LiveBooks({}, {}, [], data.panel.symbols, Sizing(*last))
+
+
+def _read_terms(ledger: Ledger, live: LiveBooks, settings: BookSettings) -> dict[str, Any]:
+    """Return what every step of one call rests on, as a JSON-able object."""
+    sizing, known = live.sizing, read_standings(ledger, live.sizing.evidence)
+    return {
+        "sizing": [sizing.horizon_days, sizing.doubt_e8, sizing.reason, sizing.evidence],
+        "policy": live.tighten(read_policy(ledger.workspace)).model_dump(mode="json"),
+        "standings": {name: standing.record() for name, standing in known.items()},
+        "settings": settings.model_dump(mode="json"),
+    }
+
+
 def begin(settings: BookSettings) -> dict[str, Any]:
     """Return what stands before a book's first step."""
     account = PaperAccount.of_cash(settings.cash).record()
-    return {"account": account, "ungated": account, "approved": {}, "asked": {}}
+    return {"account": account, "ungated": account, "approved": {}, "reducing": [], "asked": {}, "decided_for": ""}
 
 
 def _read_day(panel: Panel, row: int, weights: Mapping[str, float], last: Mapping[str, Any]) -> dict[str, Any]:
@@ -225,7 +286,8 @@ def _read_day(panel: Panel, row: int, weights: Mapping[str, float], last: Mappin
     names = sorted({*held, *last["approved"], *last["asked"]})
     past = panel.rows(0, row + 1)
     return {
-        **{part: last[part] for part in ("account", "ungated", "approved", "asked")},
+        **{part: last[part] for part in CARRIED},
+        "approved_for": last["decided_for"],
         "prices": _read_prices(panel, row, names, {name: holding[2] for name, holding in held.items()}),
         "weights": dict(weights),
         "last_price": {name: day.isoformat() for name, day in find_last_price_days(past, {*weights, *held}).items()},
@@ -242,19 +304,21 @@ def _read_prices(panel: Panel, row: int, names: list[str], seen: Mapping[str, st
         cells = {name: float(values[where, column[name]]) for name in names if name in column}
         return {name: value for name, value in cells.items() if np.isfinite(value) and (value > 0 or values is volumes)}
 
-    earlier: dict[str, float] = {}
+    last: dict[str, float] = {}
+    before: dict[str, float] = {}
     for name, day in seen.items():
         place = int(np.searchsorted(panel.dates, np.datetime64(day, "D")))
-        if name in column and place < panel.days and str(panel.dates[place]) == day:
-            price = float(closes[place, column[name]])
-            earlier |= {name: price} if np.isfinite(price) and price > 0 else {}
-    day = str(panel.dates[row])
+        if place < panel.days and str(panel.dates[place]) == day:
+            last |= {own: price for own, price in at(closes, place).items() if own == name}
+            before |= {own: price for own, price in at(closes, place - 1).items() if own == name and place}
     return {
-        "day": day,
+        "day": str(panel.dates[row]),
         "opens": at(opens, row),
         "closes": at(closes, row),
         "volumes": at(volumes, row),
-        "earlier": earlier,
+        "last": last,
+        "before": before,
+        "previous": at(closes, row - 1) if row else {},
     }
 
 
@@ -262,12 +326,15 @@ def take_step(inputs: Mapping[str, Any]) -> dict[str, Any]:
     """Compute a step from its inputs alone, as a JSON-able object: the same bytes for the same inputs."""
     settings = BookSettings.model_validate(inputs["settings"])
     prices = DayPrices(**inputs["prices"])
-    account, fills = _trade(inputs["account"], inputs["approved"], prices, settings.trading)
+    policy = Policy.model_validate_json(json.dumps(inputs["policy"]))
+    stands = not policy.kill_switch and _is_current(inputs["approved_for"], prices.day)
+    approved = inputs["approved"] if stands else {}
+    account, fills = _trade(inputs["account"], approved, prices, settings.trading, inputs["reducing"])
     ungated, _ = _trade(inputs["ungated"], inputs["asked"], prices, settings.trading)
     horizon, doubt, reason, evidence = inputs["sizing"]
-    policy = Policy.model_validate_json(json.dumps(inputs["policy"]))
     held = {name: round(weight * UNITS_PER_EQUITY) for name, weight in account.weights().items()}
-    sized = size_book(inputs["weights"], Sizing(horizon, doubt, reason, evidence), policy, held)
+    weights = inputs["weights"] if account.equity > 0 else {}  # a ruined book is closed
+    sized = size_book(weights, Sizing(horizon, doubt, reason, evidence), policy, held)
     day, state = date.fromisoformat(inputs["decided_for"]), _state(account, held, inputs)
     decision = decide(sized.signals, state, policy, day, _standings(inputs))
     return {
@@ -278,15 +345,29 @@ def take_step(inputs: Mapping[str, Any]) -> dict[str, Any]:
         "fills": [[fill.symbol, fill.shares, fill.price, fill.cost, fill.short_of] for fill in fills],
         "decision": decision.record(),
         "approved": {one.signal.asset: one.signal.target_e8 for one in decision.approved},
+        "reducing": sorted(
+            one.signal.asset
+            for one in decision.approved
+            if SignalChange(one.signal, held.get(one.signal.asset, 0)).reduces
+        ),
         "asked": {signal.asset: signal.target_e8 for signal in sized.signals},
     }
 
 
+def _is_current(decided_for: str, day: str) -> bool:
+    """Return whether an approval still holds: its session may have been moved by a holiday, and by no more."""
+    return not decided_for or (date.fromisoformat(day) - date.fromisoformat(decided_for)).days <= HOLIDAY_DAYS
+
+
 def _trade(
-    record: Mapping[str, Any], targets: Mapping[str, int], prices: DayPrices, trading: TradingTerms
+    record: Mapping[str, Any],
+    targets: Mapping[str, int],
+    prices: DayPrices,
+    trading: TradingTerms,
+    reducing: Collection[str] = (),
 ) -> tuple[PaperAccount, tuple[Fill, ...]]:
     shares = {name: target / UNITS_PER_EQUITY for name, target in targets.items()}
-    return trade_day(PaperAccount.restore(record), shares, prices, trading)
+    return trade_day(PaperAccount.restore(record), shares, prices, trading, reducing)
 
 
 def _state(account: PaperAccount, held: Mapping[str, int], inputs: Mapping[str, Any]) -> BookState:
@@ -313,6 +394,7 @@ def read_step(body: Mapping[str, Any]) -> BookStep:
         tuple(Fill(*fill) for fill in body["fills"]),
         body["decision"],
         body["approved"],
+        body["window"],
         body["late"],
     )
 
@@ -332,9 +414,11 @@ def replay_book(ledger: Ledger, name: str) -> Iterator[tuple[str, list[str]]]:
         again = take_step(inputs)
         differing = [part for part, value in again.items() if canonical_json(value) != canonical_json(body[part])]
         start = before or begin(settings)
+        differing += ["the step before it"] if body["after"] != compute_digest(start) else []
+        differing += ["settings"] if inputs["settings"] != settings.model_dump(mode="json") else []
         differing += [
             f"{part} at its beginning"
-            for part in ("account", "approved", "asked", "ungated")
+            for part in CARRIED
             if canonical_json(inputs[part]) != canonical_json(start[part])
         ]
         yield body["day"], differing

@@ -81,12 +81,15 @@ class LiveBooks:
         Weights `[T, N]` of each book, in the order of `books`.
     symbols
         Columns of the frames.
+    closing
+        What signals say where nothing is traded any more and the rest is closed.
     """
 
     books: Mapping[str, tuple[RunBook, float]]
     left_out: Mapping[str, str]
     frames: Sequence[NDArray[np.float64]]
     symbols: tuple[str, ...]
+    closing: Sizing | None = None
 
     def weights(self, row: int = -1) -> dict[str, float]:
         """Return the weights of all books together after the close of a row, without zeros."""
@@ -100,6 +103,8 @@ class LiveBooks:
     @property
     def sizing(self) -> Sizing:
         """Return horizon, doubt and evidence of all books together: the longest and the largest."""
+        if self.closing is not None:
+            return self.closing
         traded = [book for book, _ in self.books.values()]
         return Sizing(
             max(book.horizon_days for book in traded),
@@ -171,7 +176,7 @@ def find_live_books(ledger: Ledger, panel: Panel, runner: Runner | None = None, 
 
 
 def _share(book: RunBook, entries: Mapping[str, Entry]) -> float:
-    decays = any(entries[name].status == "decaying" for name in book.evidence)
+    decays = any(entries[name].status == "decaying" for name in (*book.evidence, *book.weights))
     return DECAYING_SHARE if decays else 1.0
 
 

@@ -11,7 +11,28 @@ from ..market import Panel
 from ..risk import RiskError, list_ids
 
 
-def refuse_unpaid_days(ledger: Ledger, panel: Panel, dataset: str, rows: Sequence[int], evidence: str) -> None:
+def find_windows(ledger: Ledger, panel: Panel, dataset: str) -> list[Boundaries]:
+    """Return the windows of every data set that shares returns or symbols with a panel, on the panel's own days."""
+    whole = WindowKey(dataset, str(panel.dates[0]), str(panel.dates[-1]), panel.symbols, panel.fingerprint)
+    return ledger.trials.inherited(whole)
+
+
+def name_window(windows: Sequence[Boundaries], day: str) -> str:
+    """Return the window to which a day belongs, the most protected one first; empty for a day of none."""
+    edges = (
+        ("sealed", "sealed_start", "sealed_end"),
+        ("selection", "selection_start", "selection_end"),
+        ("search", "first_day", "search_end"),
+    )
+    for name, first, last in edges:
+        if any(getattr(fixed, first) <= day <= getattr(fixed, last) for fixed in windows):
+            return name
+    return ""
+
+
+def refuse_unpaid_days(
+    ledger: Ledger, panel: Panel, dataset: str, rows: Sequence[int], evidence: str, windows: Sequence[Boundaries]
+) -> None:
     """Refuse days of a window that would be looked at for nothing.
 
     Parameters
@@ -19,25 +40,27 @@ def refuse_unpaid_days(ledger: Ledger, panel: Panel, dataset: str, rows: Sequenc
     rows
         Rows of the panel, ascending, on which a book would earn.
     evidence
-        Ids of what is traded, as a signal names them. A selection window is paid for by a trial of one of them, a
+        Ids of what is traded, as a signal names them. A selection window is paid for by a trial of each of them, a
         sealed window by an opening.
+    windows
+        Those of `find_windows`.
 
     Raises
     ------
     RiskError
         Days belong to a window that nobody paid for; it names the window and what to do.
     """
-    first, last = str(panel.dates[rows[0]]), str(panel.dates[rows[-1]])
-    for fixed in ledger.trials.boundaries():
-        if not set(fixed.names) & set(panel.symbols):
-            continue
-        if not _is_paid_by_trial(ledger, panel, dataset, fixed, (first, last), evidence):
+    span = str(panel.dates[rows[0]]), str(panel.dates[rows[-1]])
+    for fixed in windows:
+        selection = _share(span, (fixed.selection_start, fixed.selection_end))
+        if selection and not _is_tested(ledger, panel, dataset, selection, evidence):
             raise _unpaid_error(
                 "selection",
                 (fixed.selection_start, fixed.selection_end),
-                "Begin after it, or test the evidence first: alphaloom factor score FORMULA --gate.",
+                "Begin after it, or test all that is traded first: alphaloom factor score FORMULA --gate.",
             )
-        if not _is_opened(ledger, panel, dataset, fixed, (first, last)):
+        sealed = _share(span, (fixed.sealed_start, fixed.sealed_end))
+        if sealed and not ledger.trials.openings(_make_key(panel, dataset, sealed)):
             raise _unpaid_error(
                 "sealed (hold-out)",
                 (fixed.sealed_start, fixed.sealed_end),
@@ -45,19 +68,9 @@ def refuse_unpaid_days(ledger: Ledger, panel: Panel, dataset: str, rows: Sequenc
             )
 
 
-def _is_paid_by_trial(
-    ledger: Ledger, panel: Panel, dataset: str, fixed: Boundaries, days: tuple[str, str], evidence: str
-) -> bool:
-    shared = _share(days, (fixed.selection_start, fixed.selection_end))
-    if shared is None:
-        return True
-    trials = ledger.trials.overlapping(_make_key(panel, dataset, shared))
-    return bool({trial.subject for trial in trials} & set(list_ids(evidence)))
-
-
-def _is_opened(ledger: Ledger, panel: Panel, dataset: str, fixed: Boundaries, days: tuple[str, str]) -> bool:
-    shared = _share(days, (fixed.sealed_start, fixed.sealed_end))
-    return shared is None or bool(ledger.trials.openings(_make_key(panel, dataset, shared)))
+def _is_tested(ledger: Ledger, panel: Panel, dataset: str, days: tuple[str, str], evidence: str) -> bool:
+    tested = {trial.subject for trial in ledger.trials.overlapping(_make_key(panel, dataset, days))}
+    return set(list_ids(evidence)) <= tested
 
 
 def _share(days: tuple[str, str], window: tuple[str, str]) -> tuple[str, str] | None:

@@ -163,6 +163,10 @@ class TrialRecord:
 
         return self._database.read(work)
 
+    def inherited(self, span: WindowKey) -> list[Boundaries]:
+        """Return the edges of every data set that shares returns, or symbols and days, on a span's own days."""
+        return [edges for edges, _ in self._database.read(lambda session: self._read_inherited(session, span))]
+
     def last_sealed_day(self, span: WindowKey) -> str:
         """Return the last day, in a span's own dates, of all windows fixed on its returns or symbols; "" if none."""
 

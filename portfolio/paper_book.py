@@ -1,9 +1,10 @@
 """A paper book that lives: what it holds, how a day's targets are filled, and what it is worth at the close.
 
-Prices of a panel may be adjusted anew with every file, so a book keeps the price at which each holding was valued last
-and the number of its shares in the units of that price. Before a day is traded, shares are carried over to the panel at
-hand: if it has another price on the day of the last value, the number of shares changes so that the value stays. A
-split, a dividend and a vendor's new adjustment are thereby all the same, and nothing is paid twice.
+Prices of a panel may be adjusted anew with every file, so a book keeps the last two closes of each holding and the
+number of its shares in their units. Before a day is traded, shares are carried over to the panel at hand. If it has
+both closes changed by one factor, they were adjusted, and the number of shares changes so that the value stays: a
+split, a dividend and a vendor's new adjustment are all the same, and nothing is paid twice. If they changed otherwise,
+a price was corrected: the shares stay, and the difference is profit or loss.
 
 Everything is a function of its arguments, with symbols in sorted order, so a step repeated gives the same bytes.
 """
@@ -11,13 +12,15 @@ Everything is a function of its arguments, with symbols in sorted order, so a st
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final
 
 from ..evidence.scoring import Costs
 
+ADJUSTED_ALIKE: Final = 1e-3
+"""Relative difference of two closes' changes up to which they were adjusted alike: vendors round prices."""
 SILENT_DAYS: Final = 20
 """Trading days without a price after which a holding is sold at its last one: a name that is gone is told so late."""
 
@@ -34,25 +37,33 @@ class DayPrices:
         Prices of the day.
     volumes
         Shares traded, or whatever the panel counts.
-    earlier
-        Of each symbol that is held: the panel's close on the day of its last value.
+    last, before
+        Of each symbol that is held: the panel's close on the day of its last value, and on the panel's day before that.
+    previous
+        Of each symbol: the panel's close on the day before this one.
     """
 
     day: str
     opens: Mapping[str, float]
     closes: Mapping[str, float]
     volumes: Mapping[str, float]
-    earlier: Mapping[str, float]
+    last: Mapping[str, float]
+    before: Mapping[str, float]
+    previous: Mapping[str, float]
 
 
 @dataclass(frozen=True)
 class Holding:
-    """Shares of one symbol, negative for short, their last price and its day, and days without a price since."""
+    """Shares of one symbol, negative for short, their last price and its day.
+
+    `silent_days` are days without a price since; `before` is the close of the panel's day before it, 0 for none.
+    """
 
     shares: float
     price: float
     day: str
     silent_days: int = 0
+    before: float = 0.0
 
     @property
     def value(self) -> float:
@@ -106,14 +117,15 @@ class PaperAccount:
         return self.cash + math.fsum(holding.value for holding in self.holdings.values())
 
     def weights(self) -> dict[str, float]:
-        """Return each holding as a share of equity."""
-        equity = self.equity
-        return {symbol: holding.value / equity for symbol, holding in self.holdings.items()} if equity > 0 else {}
+        """Return each holding as a share of equity; of a book that is ruined, as a share of all that it holds."""
+        whole = self.equity if self.equity > 0 else math.fsum(abs(one.value) for one in self.holdings.values())
+        return {symbol: holding.value / whole for symbol, holding in self.holdings.items()} if whole else {}
 
     def record(self) -> dict[str, Any]:
         """Return the account as a JSON-able object, from which `restore` makes it again."""
         holdings = {
-            symbol: [one.shares, one.price, one.day, one.silent_days] for symbol, one in sorted(self.holdings.items())
+            symbol: [one.shares, one.price, one.day, one.silent_days, one.before]
+            for symbol, one in sorted(self.holdings.items())
         }
         return {
             "day": self.day,
@@ -139,7 +151,11 @@ class TradingTerms:
 
 
 def trade_day(
-    account: PaperAccount, targets: Mapping[str, float], prices: DayPrices, trading: TradingTerms
+    account: PaperAccount,
+    targets: Mapping[str, float],
+    prices: DayPrices,
+    trading: TradingTerms,
+    reducing: Collection[str] = (),
 ) -> tuple[PaperAccount, tuple[Fill, ...]]:
     """Fill targets at a day's opens, and value the book at its closes.
 
@@ -153,6 +169,9 @@ def trade_day(
         The day.
     trading
         Costs are charged on what is bought and sold. Borrowing is charged once a day on what is short over night.
+    reducing
+        Symbols that may only be reduced: whatever their prices did over night, they end with no more shares than they
+        had, on the same side.
 
     Returns
     -------
@@ -166,7 +185,10 @@ def trade_day(
     equity = account.cash + math.fsum(one.shares * at_open[symbol] for symbol, one in opened.items())
     holdings, cash, fills = dict(opened), account.cash, []
     for symbol in sorted({*targets, *opened}):
-        fill = _fill(symbol, holdings.get(symbol), targets.get(symbol), equity, prices, trading)
+        wanted = _want(symbol, holdings.get(symbol), targets.get(symbol), equity, prices)
+        if wanted is not None and symbol in reducing:
+            wanted = _clamp(wanted, holdings.get(symbol))
+        fill = _fill(symbol, holdings.get(symbol), wanted, prices, trading)
         if fill is None:
             continue
         fills.append(fill)
@@ -184,19 +206,33 @@ def _carry_over(account: PaperAccount, prices: DayPrices) -> dict[str, Holding]:
     """Return the holdings in the units of a panel's prices: their values stay."""
     carried = {}
     for symbol, one in sorted(account.holdings.items()):
-        told = prices.earlier.get(symbol, one.price)
-        same = math.isclose(told, one.price, rel_tol=1e-9)
-        carried[symbol] = one if same else replace(one, shares=one.shares * one.price / told, price=told)
+        told = prices.last.get(symbol, one.price)
+        factor = one.price / told
+        if math.isclose(factor, 1.0, rel_tol=1e-9):
+            carried[symbol] = one
+            continue
+        other = one.before / prices.before[symbol] if one.before and symbol in prices.before else None
+        adjusted = other is not None and math.isclose(factor, other, rel_tol=ADJUSTED_ALIKE)
+        carried[symbol] = replace(one, shares=one.shares * (factor if adjusted else 1.0), price=told)
     return carried
 
 
+def _want(symbol: str, held: Holding | None, target: float | None, equity: float, prices: DayPrices) -> float | None:
+    """Return the shares to buy, negative to sell; None where nothing was decided or there is no open."""
+    price = prices.opens.get(symbol)
+    if target is None or price is None:
+        return None
+    return target * equity / price - (held.shares if held else 0.0)
+
+
+def _clamp(wanted: float, held: Holding | None) -> float:
+    """Return an order that only reduces: neither more shares than are held, nor the other side."""
+    shares = held.shares if held else 0.0
+    return min(max(wanted, -shares), 0.0) if shares >= 0 else max(min(wanted, -shares), 0.0)
+
+
 def _fill(
-    symbol: str,
-    held: Holding | None,
-    target: float | None,
-    equity: float,
-    prices: DayPrices,
-    trading: TradingTerms,
+    symbol: str, held: Holding | None, wanted: float | None, prices: DayPrices, trading: TradingTerms
 ) -> Fill | None:
     """Return what is traded of one symbol; None for nothing."""
     price = prices.opens.get(symbol)
@@ -205,9 +241,8 @@ def _fill(
         if held is None or not gone:
             return None
         return Fill(symbol, -held.shares, held.price, abs(held.value) * trading.costs.side)
-    if target is None:
+    if wanted is None:
         return None
-    wanted = target * equity / price - (held.shares if held else 0.0)
     room = trading.max_volume_share * prices.volumes.get(symbol, 0.0) if trading.max_volume_share else abs(wanted)
     shares = math.copysign(min(abs(wanted), room), wanted)
     if not shares:
@@ -218,5 +253,5 @@ def _fill(
 def _value_at_close(one: Holding, symbol: str, prices: DayPrices) -> Holding:
     close = prices.closes.get(symbol)
     if close is not None:
-        return Holding(one.shares, close, prices.day)
+        return Holding(one.shares, close, prices.day, 0, prices.previous.get(symbol, 0.0))
     return one if one.day == prices.day else replace(one, silent_days=one.silent_days + 1)

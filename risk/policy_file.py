@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from ..ledger import read_settings
@@ -19,4 +20,4 @@ def read_policy(workspace: Path) -> Policy:
         With all mistakes of the file.
     """
     file = workspace / POLICY_FILE
-    return read_settings(file, Policy) if file.is_file() else Policy()
+    return read_settings(file, Policy) if os.path.lexists(file) else Policy()  # a link to nothing is an error

@@ -135,6 +135,7 @@ def _list_rules(policy: Policy) -> list[tuple[str, Callable[[Standing], bool]]]:
 
 def _gather(evidence: str, standings: Standings) -> tuple[list[Standing], list[str]]:
     """Return the standings of the ids and of their members, and the ids without one."""
+    standings = {name: one for name, one in standings.items() if one.factor_id == name}  # another's proves nothing
     names = list(dict.fromkeys(list_ids(evidence)))
     for name in names:  # grows while it is read: members of members, each once
         names += [member for member in (standings[name].members if name in standings else ()) if member not in names]

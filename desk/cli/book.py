@@ -7,8 +7,7 @@ import io
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,24 +17,17 @@ import typer
 from ..figures import count, number, percent, plural
 from .console import print_object, print_plain, stdout_console
 from .options import AsJson, CampaignFile, PanelFile, SectorsFile, Workspace, refuse_existing
-from .run_lookup import DEFAULT_WORKSPACE
+from .run_lookup import DEFAULT_WORKSPACE, open_record
 
 if TYPE_CHECKING:
     from ...campaign import BookStep
-    from ...ledger import Ledger
 
 app = typer.Typer(no_args_is_help=True, help="Keep a paper book that lives: one step a day, through the risk gate.")
 BookName = Annotated[str, typer.Argument(metavar="NAME", help="The book's name.")]
 TRADING_DAYS_A_YEAR = 252
-STEP_COLUMNS = ("day", "equity", "ungated_equity", "pnl", "gross", "net", "fills", "approved", "refused", "late")
-
-
-@contextmanager
-def _open_ledger(workspace: Path | None) -> Iterator[Ledger]:
-    from ...ledger import Ledger
-
-    with Ledger.open(workspace or DEFAULT_WORKSPACE, clock=_read_clock) as ledger:
-        yield ledger
+STEP_COLUMNS = (
+    "day", "window", "equity", "ungated_equity", "pnl", "gross", "net", "fills", "approved", "refused", "late",
+)  # fmt: skip  # a table
 
 
 def _read_clock() -> datetime:
@@ -46,9 +38,13 @@ def _read_clock() -> datetime:
 def open_new(
     name: BookName,
     run: Annotated[str, typer.Option("--run", metavar="RUN", help="Only what this run accepted.")] = "",
-    cash: Annotated[float, typer.Option("--cash", min=1.0, help="Money at the start.")] = 1_000_000.0,
-    bps_per_side: Annotated[float, typer.Option("--bps-per-side", min=0.0, help="Cost of trading.")] = 10.0,
-    borrow_bps_per_year: Annotated[float, typer.Option("--borrow-bps", min=0.0, help="Cost of being short.")] = 50.0,
+    cash: Annotated[float, typer.Option("--cash", min=1.0, max=1e15, help="Money at the start.")] = 1_000_000.0,
+    bps_per_side: Annotated[
+        float, typer.Option("--bps-per-side", min=0.0, max=1_000.0, help="Cost of trading.")
+    ] = 10.0,
+    borrow_bps_per_year: Annotated[
+        float, typer.Option("--borrow-bps", min=0.0, max=10_000.0, help="Cost of being short.")
+    ] = 50.0,
     max_volume_share: Annotated[
         float, typer.Option("--max-volume-share", min=0.0, max=1.0, help="Of a day's volume; 0: no limit.")
     ] = 0.05,
@@ -56,10 +52,11 @@ def open_new(
 ) -> None:
     """Open a paper book; its settings are fixed from then on, and the same command again changes nothing."""
     from ...campaign import BookSettings, open_book
+    from ...evaluation import find_campaign
 
-    with _open_ledger(workspace) as ledger:
+    with open_record(workspace or DEFAULT_WORKSPACE) as ledger:
         settings = BookSettings(
-            run=ledger.runs.find(run).id if run else "",
+            run=find_campaign(ledger, run).id if run else "",
             cash=cash,
             bps_per_side=bps_per_side,
             borrow_bps_per_year=borrow_bps_per_year,
@@ -86,12 +83,12 @@ def step(
 
     The same day twice changes nothing, and a step that was killed goes on.
     """
-    from ...campaign import BookData, step_book
+    from ...campaign import BookData, find_book, step_book
     from ...evidence.values import LazySandbox
     from .targets import find_settings
 
-    with _open_ledger(workspace) as ledger:
-        settings = find_settings(ledger, "", campaign)
+    with open_record(workspace or DEFAULT_WORKSPACE) as ledger:
+        settings = find_settings(ledger, find_book(ledger, name)[1].run, campaign)
         read, dataset = settings.market.given(panel, sectors, None).open(settings.seed)
         with LazySandbox(settings.sandbox) as sandbox:
             data = BookData(read, dataset, sandbox, since.date() if since else None)
@@ -117,7 +114,7 @@ def replay(name: BookName, workspace: Workspace = None, as_json: AsJson = False)
     """Compute every step again from what it had read, and say where a byte differs; exit code 1 where one does."""
     from ...campaign import replay_book
 
-    with _open_ledger(workspace) as ledger:
+    with open_record(workspace or DEFAULT_WORKSPACE) as ledger:
         told = dict(replay_book(ledger, name))
     differing = {day: parts for day, parts in told.items() if parts}
     if as_json:
@@ -125,7 +122,7 @@ def replay(name: BookName, workspace: Workspace = None, as_json: AsJson = False)
     else:
         for day, parts in differing.items():
             print_plain(f"{day}: {', '.join(parts)}")
-        said = "every byte is the same" if not differing else f"{len(differing)} differ"
+        said = f"{len(differing)} differ" if differing else "every byte is the same" if told else "there is none yet"
         print_plain(f"{plural(len(told), 'step')} computed again: {said}.")
     if differing:
         raise typer.Exit(1)
@@ -153,7 +150,7 @@ def export(
 def _read_steps(name: str, workspace: Path | None) -> list[BookStep]:
     from ...campaign import find_book, list_steps, read_step
 
-    with _open_ledger(workspace) as ledger:
+    with open_record(workspace or DEFAULT_WORKSPACE) as ledger:
         return [read_step(body) for body in list_steps(ledger, find_book(ledger, name)[0])]
 
 
@@ -163,6 +160,7 @@ def _tell(one: BookStep) -> dict[str, Any]:
     rulings = one.decision["rulings"]
     facts = (
         one.day,
+        one.window,
         one.account.equity,
         one.ungated.equity,
         one.account.pnl,
@@ -195,6 +193,7 @@ def _summarise(name: str, steps: Sequence[BookStep]) -> dict[str, Any]:
         "forward_days": sum(not one.late for one in steps),
         "gated": _measure([one.account.equity for one in steps]),
         "ungated": _measure([one.ungated.equity for one in steps]),
+        "days_by_window": dict(sorted(Counter(one.window or "later" for one in steps).items())),
         "costs": math.fsum(fill.cost for one in steps for fill in one.fills),
         "refusals_by_rule": dict(sorted(refusals.items())),
         "holdings": {} if last is None else dict(sorted(last.account.weights().items())),
@@ -206,8 +205,8 @@ def _measure(equity: Sequence[float]) -> dict[str, float | None]:
     """Return return, largest drawdown and yearly Sharpe ratio of a book valued at its closes."""
     if len(equity) < 2:
         return {"return": None, "drawdown": None, "sharpe": None}
-    daily = [later / earlier - 1.0 for earlier, later in itertools.pairwise(equity)]
-    mean = math.fsum(daily) / len(daily)
+    daily = [later / earlier - 1.0 for earlier, later in itertools.pairwise(equity) if earlier > 0]
+    mean = math.fsum(daily) / max(len(daily), 1)
     variance = math.fsum((value - mean) ** 2 for value in daily) / max(len(daily) - 1, 1)
     highest, fall = equity[0], 0.0
     for value in equity:
@@ -234,6 +233,8 @@ def _print(facts: Mapping[str, Any]) -> None:
         figures = [percent(row["return"], 2), percent(row["drawdown"], 2), number(row["sharpe"], 2)]
         table.add_row(kind, *figures)
     stdout_console().print(table)
+    if in_sample := facts["days_by_window"].get("search", 0):
+        print_plain(f"{count(in_sample)} of these days are search days, on which the factors were found: expect less.")
     print_plain(
         f"Equity {number(last['equity'], 2)}; gross {percent(last['gross'], 1)}, net {percent(last['net'], 1)} of it; "
         f"{count(len(facts['holdings']))} held; costs so far {number(facts['costs'], 2)}."

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .console import stderr_console
+
+if TYPE_CHECKING:
+    from ...ledger import Ledger
 
 if TYPE_CHECKING:
     from ...ledger import Ledger, Run
@@ -97,3 +102,22 @@ def _is_in_workspace(folder: Path) -> bool:
     from ...ledger.database import has_record
 
     return folder.parent.name == "runs" and has_record(folder.parent.parent)
+
+
+@contextmanager
+def open_record(place: Path) -> Iterator[Ledger]:
+    """Open the ledger of a workspace that is there; a look creates none.
+
+    Raises
+    ------
+    WorkspaceError
+        The folder holds no record.
+    """
+    from ...ledger import Ledger, WorkspaceError
+    from ...ledger.database import has_record
+
+    if not has_record(place):
+        hint = "Name a workspace with --workspace DIR, or begin one: alphaloom run."
+        raise WorkspaceError(f"There is no record of runs at {place}.", field="--workspace", hint=hint)
+    with Ledger.open(place, clock=lambda: datetime.now(UTC)) as ledger:
+        yield ledger

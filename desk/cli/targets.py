@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,9 +14,9 @@ import typer
 
 from ..errors import DeskError
 from ..figures import count, number, percent, plural, short_id
-from .console import print_object, print_plain, stdout_console
-from .options import AsJson, CampaignFile, PanelFile, SectorsFile, Workspace, check_file_exists
-from .run_lookup import DEFAULT_WORKSPACE, locate_run
+from .console import mask_unprintable, print_object, print_plain, stdout_console
+from .options import AsJson, CampaignFile, PanelFile, SectorsFile, Workspace, check_file_exists, refuse_existing
+from .run_lookup import DEFAULT_WORKSPACE, locate_run, open_record
 
 if TYPE_CHECKING:
     from ...campaign import Settings, Targets
@@ -48,6 +49,7 @@ def targets(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Write every target: .csv, .parquet or .json.")
     ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
     workspace: Workspace = None,
     as_json: AsJson = False,
 ) -> None:
@@ -56,6 +58,8 @@ def targets(
     Nothing is sent anywhere. Weights are shares of equity, negative for short, for the next trading day.
     """
     _refuse_format(out)
+    if out is not None:
+        refuse_existing(out, force=force)
     facts = compute_targets(run, panel, sectors, campaign, day, held, workspace)
     if out is not None:
         _write(out, facts["targets"])
@@ -83,12 +87,12 @@ def compute_targets(
 ) -> dict[str, Any]:
     """Return the targets with their decision, the books behind them, and what is left out."""
     from ...campaign import build_targets
+    from ...evaluation import find_campaign
     from ...evidence.values import LazySandbox
-    from ...ledger import Ledger
 
     name, place = locate_run(run, workspace) if run else ("", workspace or DEFAULT_WORKSPACE)
-    with Ledger.open(place, clock=lambda: datetime.now(UTC)) as ledger:
-        name = ledger.runs.find(name).id if name else ""
+    with open_record(place) as ledger:
+        name = find_campaign(ledger, name).id if name else ""
         settings = find_settings(ledger, name, campaign)
         data = settings.market.given(panel, sectors, None)
         read, _ = data.open(settings.seed)
@@ -134,9 +138,12 @@ def _read_held(file: Path | None, panel: Panel) -> dict[str, int]:
 
     if file is None:
         return {}
-    with file.open(encoding="utf-8-sig", newline="") as lines:
-        rows = list(csv.DictReader(lines))
-    if not rows or not {"symbol", "weight"} <= set(rows[0]):
+    try:
+        with file.open(encoding="utf-8-sig", newline="") as lines:
+            rows = list(csv.DictReader(lines))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise _held_error(file, str(error)[:100], "CSV in UTF-8 with the columns symbol and weight") from error
+    if not rows or [list(rows[0]).count(name) for name in ("symbol", "weight")] != [1, 1]:
         raise _held_error(file, list(rows[0]) if rows else "no rows", "the columns symbol and weight")
     held: dict[str, int] = {}
     for line, row in enumerate(rows, 2):
@@ -209,28 +216,34 @@ def _write(out: Path, rows: list[dict[str, Any]]) -> None:
     if out.suffix == ".json":
         write_whole(out, (json.dumps(rows, indent=1, ensure_ascii=False) + "\n").encode())
         return
-    lines = [",".join(TARGET_COLUMNS), *(",".join(_cell(row[name]) for name in TARGET_COLUMNS) for row in rows)]
-    write_whole(out, ("\n".join(lines) + "\n").encode())
+    lines = io.StringIO()
+    writer = csv.writer(lines, lineterminator="\n")
+    writer.writerow(TARGET_COLUMNS)
+    writer.writerows([_cell(row[name]) for name in TARGET_COLUMNS] for row in rows)
+    write_whole(out, lines.getvalue().encode())
 
 
 def _cell(value: object) -> str:
-    text = f"{value:.8f}" if isinstance(value, float) else str(value)
-    return f'"{text}"' if "," in text else text
+    """Return a cell of CSV; a text that a spreadsheet would take for a formula begins with an apostrophe."""
+    if isinstance(value, float):
+        return f"{value:.8f}"
+    text = str(value)
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t")) else text
 
 
 def _print(facts: dict[str, Any], out: Path | None) -> None:
     from rich.table import Table
+    from rich.text import Text
 
-    console = stdout_console()
-    console.print(f"Targets for {facts['for']}, from what was known at the close of {facts['day']}.")
+    print_plain(f"Targets for {facts['for']}, from what was known at the close of {facts['day']}.")
     for book in facts["books"]:
         proof = "as the gate tested it" if book["tested"] else "weights learnt after the tests"
         if len(book["factors"]) == 1:
             proof = f"{percent(book['rate'], 0)} of the way to it is traded each day, as chosen on search"
         names = ", ".join(short_id(name) for name in book["evidence"])
-        console.print(f"  {percent(book['share'], 0)} of equity a side follows {names} of {book['run']} ({proof})")
+        print_plain(f"  {percent(book['share'], 0)} of equity a side follows {names} of {book['run']} ({proof})")
     for run, why in facts["left_out"].items():
-        console.print(f"  left out: {run}, because {why}")
+        print_plain(f"  left out: {run}, because {why}")
     table = Table(box=None, header_style="bold", pad_edge=False)
     for head in ("symbol", "weight", "bounds", "decision"):
         table.add_column(head, justify="left" if head in ("symbol", "decision") else "right")
@@ -239,8 +252,8 @@ def _print(facts: dict[str, Any], out: Path | None) -> None:
     for row in shown:
         bounds = f"{percent(row['low'], 2)} to {percent(row['high'], 2)}"
         decided = row["decision"] + (f": {row['reasons'].replace('_', ' ')}" if row["reasons"] else "")
-        table.add_row(row["symbol"], percent(row["weight"], 2), bounds, decided)
-    console.print(table)
+        table.add_row(Text(mask_unprintable(row["symbol"])), percent(row["weight"], 2), bounds, decided)
+    stdout_console().print(table)
     if len(shown) < len(rows):
         print_plain(f"and {count(len(rows) - len(shown))} between them; --out FILE writes all")
     room = "" if facts["scale"] == 1 else f"; the policy has room for {number(100 * facts['scale'], 1)} % of the book"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import closing
-from datetime import UTC, date, datetime
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,9 +16,9 @@ from alphaloom.campaign import BookData, BookSettings, list_steps, open_book, re
 from alphaloom.campaign.book import find_book
 from alphaloom.desk.cli.main import run_command
 from alphaloom.evaluation import CampaignResult
-from alphaloom.ledger import Ledger, RunLocked, canonical_json
+from alphaloom.ledger import Ledger, RunLocked, StatusChange, canonical_json
 from alphaloom.market import Panel
-from alphaloom.risk import RiskError
+from alphaloom.risk import POLICY_FILE, RiskError
 
 from .conftest import Files
 
@@ -72,7 +73,6 @@ def test_day_by_day_after_kills_and_in_one_go_are_the_same_bytes(
     ledger: Ledger, panel: Panel, stepped: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     open_book(ledger, "daily", BookSettings(max_volume_share=0.0), LATER)
-    record = type(ledger.events).record
     for days in range(12, 0, -1):
         data = BookData(panel.rows(0, panel.days - days + 1), "small", since=since(panel, 12))
         with monkeypatch.context() as patched:
@@ -81,7 +81,6 @@ def test_day_by_day_after_kills_and_in_one_go_are_the_same_bytes(
                 step_book(ledger, "daily", data, lambda: LATER)
         assert len(step_book(ledger, "daily", data, lambda: LATER)) == 1
         assert step_book(ledger, "daily", data, lambda: LATER) == [], "the same day twice changes nothing"
-    assert type(ledger.events).record is record
     assert steps_of(ledger, "daily") == steps_of(ledger, stepped)
 
 
@@ -101,7 +100,6 @@ def test_what_it_holds_is_what_the_gate_approved(ledger: Ledger, stepped: str) -
     bodies = list_steps(ledger, f"book-{stepped}")
     for before, after in pairwise(bodies):
         held = before["account"]["holdings"]
-        assert {name for name, *_ in after["fills"]} <= {*before["approved"], *held}
         bought = after["account"]["holdings"].keys() - held.keys()
         assert bought <= {name for name, target in before["approved"].items() if target}
     assert all(body["late"] for body in bodies)
@@ -123,12 +121,64 @@ def test_days_that_nobody_paid_for_are_refused(
     open_book(ledger, "early", BookSettings(), LATER)
     selection = date.fromisoformat(ledger.trials.boundaries()[0].selection_start)
     data = BookData(panel, "small", since=selection)
-    windows.refuse_unpaid_days(ledger, panel, "small", data.list_new_rows(""), evidence_of(ledger))
+    known = windows.find_windows(ledger, panel, "small")
+    windows.refuse_unpaid_days(ledger, panel, "small", data.list_new_rows(""), evidence_of(ledger), known)
     shell_out(workspace, f"DELETE FROM {table}")
     with pytest.raises(RiskError, match=f"belong to a {window}") as refused:
         step_book(ledger, "early", data, lambda: LATER)
     assert refused.value.code == "unpaid_days"
     assert list_steps(ledger, "book-early") == []
+    renamed = replace(panel, symbols=tuple(f"Z{name}" for name in panel.symbols))
+    with pytest.raises(RiskError, match=f"belong to a {window}"):
+        step_book(ledger, "early", replace(data, panel=renamed), lambda: LATER)
+
+
+def test_one_trial_does_not_pay_for_another_formula(ledger: Ledger, panel: Panel, workspace: Path) -> None:
+    assert run_command(["library", "add", "rank(-ts_std(returns, 20))", "--workspace", str(workspace)]) == 0
+    open_book(ledger, "both", BookSettings(), LATER)
+    selection = date.fromisoformat(ledger.trials.boundaries()[0].selection_start)
+    with pytest.raises(RiskError, match="belong to a selection"):
+        step_book(ledger, "both", BookData(panel, "small", since=selection), lambda: LATER)
+
+
+def test_what_is_retired_is_sold(ledger: Ledger, panel: Panel) -> None:
+    open_book(ledger, "exit", BookSettings(max_volume_share=0.0), LATER)
+    step_book(ledger, "exit", BookData(panel.rows(0, panel.days - 4), "small", since=since(panel, 8)), lambda: LATER)
+    assert list_steps(ledger, "book-exit")[-1]["account"]["holdings"]
+    for row in ledger.library.rows():
+        change = StatusChange(row.factor_id, "k", "retired", "hand", "worn out", "2026-01-01")
+        ledger.library.record(standings=[change])
+    step_book(ledger, "exit", BookData(panel, "small"), lambda: LATER)
+    assert list_steps(ledger, "book-exit")[-1]["account"]["holdings"] == {}
+
+
+def test_a_panel_that_is_not_the_book_s_is_refused(ledger: Ledger, panel: Panel) -> None:
+    open_book(ledger, "data", BookSettings(), LATER)
+    step_book(ledger, "data", BookData(panel.rows(0, panel.days - 3), "small", since=since(panel, 6)), lambda: LATER)
+    last: date = panel.dates[-1].astype(object)
+    yesterday = datetime(*(last - timedelta(days=1)).timetuple()[:3], tzinfo=UTC)
+    foreign = replace(panel, symbols=tuple(f"Z{name}" for name in panel.symbols))
+    missing = panel.rows(panel.days - 3, panel.days)
+
+    def at_last() -> datetime:
+        return LATER
+
+    for other, clock, words in (
+        (panel, lambda: yesterday, "still to come"),
+        (foreign, at_last, "other symbols"),
+        (missing, at_last, "lacks the day"),
+    ):
+        with pytest.raises(RiskError, match=words):
+            step_book(ledger, "data", BookData(other, "small"), clock)
+    assert len(list_steps(ledger, "book-data")) == 3
+
+
+def test_the_kill_switch_fills_nothing(ledger: Ledger, panel: Panel, workspace: Path) -> None:
+    open_book(ledger, "kill", BookSettings(), LATER)
+    step_book(ledger, "kill", BookData(panel.rows(0, panel.days - 1), "small", since=since(panel, 2)), lambda: LATER)
+    (workspace / POLICY_FILE).write_text("kill_switch: true\n")
+    (step,) = step_book(ledger, "kill", BookData(panel, "small"), lambda: LATER)
+    assert (step.fills, dict(step.approved)) == ((), {})
 
 
 def test_a_book_is_stepped_by_one_process_at_a_time(ledger: Ledger, panel: Panel, stepped: str) -> None:

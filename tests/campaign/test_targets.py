@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from alphaloom.campaign import DECAYING_SHARE, build_targets
+from alphaloom.campaign.targets import find_live_books
 from alphaloom.desk.cli.main import run_command
 from alphaloom.evaluation import CampaignResult
 from alphaloom.ledger import Ledger, StatusChange
@@ -42,9 +44,8 @@ def test_an_earlier_day_reads_nothing_later(finished: CampaignResult, ledger: Le
     days = panel.days - 30
     past = np.arange(panel.days)[:, None] < days
     later = {name: np.where(past, values, values * 2.0).astype(values.dtype) for name, values in panel.fields.items()}
-    cut, other = (one.rows(0, days) for one in (panel, replace(panel, fields=later)))
-    first, second = (build_targets(ledger, one).trade.book.signals for one in (cut, other))
-    assert [(one.asset, one.target_e8) for one in first] == [(two.asset, two.target_e8) for two in second]
+    told = [find_live_books(ledger, one).weights(days - 1) for one in (panel, replace(panel, fields=later))]
+    assert told[0] == told[1] == find_live_books(ledger, panel.rows(0, days)).weights()
 
 
 def test_what_is_held_counts_and_what_is_no_longer_wanted_is_closed(ledger: Ledger, panel: Panel) -> None:
@@ -99,9 +100,11 @@ def test_the_command_writes_the_same_table_in_three_formats(
     assert "approved" in printed
     rows = json.loads((tmp_path / "out.json").read_text())
     assert pq.read_table(tmp_path / "out.parquet").to_pylist() == rows
-    lines = (tmp_path / "out.csv").read_text().splitlines()
-    assert len(lines) == len(rows) + 1
-    assert lines[0] == "date,symbol,weight,low,high,evidence,valid_until,decision,reasons"
+    with (tmp_path / "out.csv").open(newline="") as lines:
+        read = list(csv.DictReader(lines))
+    assert [row["symbol"] for row in read] == [row["symbol"] for row in rows]
+    assert [float(row["weight"]) for row in read] == pytest.approx([row["weight"] for row in rows], abs=1e-8)
+    assert run_command([*asked, "--out", str(tmp_path / "out.csv")]) == 1, "nothing is written over"
     assert run_command([*asked, "--out", str(tmp_path / "out.xls")]) == 2
     assert run_command([*asked, "--day", "2199-01-01"]) == 2
     (tmp_path / "held.csv").write_text("symbol,weight\nNOBODY,0.1\n")
