@@ -371,3 +371,14 @@ def test_text_with_codes_and_empty_cells_is_read(tmp_path: Path) -> None:
     pa_parquet.write_table(table, tmp_path / "prices.parquet")
     assert "row 2, symbol: the cell is empty" in refused(tmp_path / "prices.parquet")
     assert "row 3, symbol: the cell is empty" in refused(tmp_path / "prices.parquet")
+
+
+@pytest.mark.parametrize("pad", [40, 100])
+def test_a_header_of_any_length_is_read(tmp_path: Path, pad: int) -> None:
+    names = [f"N{number:04d}{'X' * pad}" for number in range(3000)]
+    columns = pd.MultiIndex.from_product([FIELDS, names])
+    wide = pd.DataFrame(7.0, index=DAYS[:4].rename("date"), columns=columns)
+    wide.to_csv(tmp_path / "prices.csv")
+    read = read_panel(PanelSource(tmp_path / "prices.csv"))
+    assert (read.days, read.names) == (4, 3000)
+    assert np.isfinite(read.fields["close"]).all()
