@@ -46,6 +46,8 @@ MONTHS = (
     *("july", "august", "september", "october", "november", "december"),
 )
 ZONE_EXAMPLE = "America/New_York"
+MAX_OFFSET = timedelta(hours=14)
+"""Largest offset from UTC that is in use."""
 WRITE_ISO = "write it as 2015-12-31"
 
 
@@ -298,42 +300,53 @@ class _DayReader:
         if number == MISSING_DAY:
             order = f" with {self.order}" if text.in_doubt else ""
             return MISSING_DAY, False, f"{word!r} is not a day of the calendar{order}"
+        clock = _read_clock(text.time)
+        if clock is None:
+            return MISSING_DAY, False, f"{word!r} has no time of day: hours are 00 to 23, minutes and seconds 00 to 59"
         if text.zone:
-            return _read_instant(word, number, text, self.zone)
-        late = bool(_read_clock(text.time))
+            return _read_instant(word, _start_of(number) + clock, text, self.zone)
+        late = bool(clock)
         if late and not self.zone and not self.timed:
             what = f"has a time of day; a row is a whole day: if this is one, say time_zone: {ZONE_EXAMPLE}"
             return MISSING_DAY, False, f"{word!r} {what} (the exchange's)"
         return number, late, ""
 
 
-def _read_clock(clock: str) -> timedelta:
-    """Return the time since midnight that a text such as 17:30, 17:30:05.25 or 5:30 PM names."""
+def _start_of(day: int) -> datetime:
+    return datetime.combine(EPOCH + timedelta(days=day), time(), UTC)
+
+
+def _read_clock(clock: str) -> timedelta | None:
+    """Return the time since midnight that a text such as 17:30:05.25 or 5:30 PM names; None if it is no time."""
     half = clock[-2:].upper() if clock[-1:] in "Mm" and clock else ""
     hours, minutes, *seconds = (float(part) for part in (clock.rstrip("AMPamp ") or "0:0").split(":"))
+    if hours >= 24 or minutes >= 60 or sum(seconds) >= 60:
+        return None
     if half:
         hours = hours % 12 + (12 if half == "PM" else 0)
     return timedelta(hours=hours, minutes=minutes, seconds=sum(seconds))
 
 
-def _read_instant(word: str, day: int, text: DateText, zone: str) -> tuple[int, bool, str]:
-    """Return the day of an instant in the exchange's zone, as `_DayReader.read`."""
+def _read_instant(word: str, clock: datetime, text: DateText, zone: str) -> tuple[int, bool, str]:
+    """Return the day of an instant in the exchange's zone, as `_DayReader.read`; `clock` is without its offset."""
     if not zone:
         what = f"{word!r} is zoned: say the exchange's zone, such as time_zone: {ZONE_EXAMPLE}"
         return MISSING_DAY, False, what
     offset = _read_offset(text.zone)
     if offset is None or text.time.upper().endswith("M"):
         return MISSING_DAY, False, f"{word!r} is zoned by a word: write the offset from UTC, such as -05:00"
-    midnight = datetime.combine(EPOCH + timedelta(days=day), datetime.min.time(), UTC)
-    return *_find_local_day(midnight + _read_clock(text.time) - offset, ZoneInfo(zone)), ""
+    if abs(offset) > MAX_OFFSET:
+        return MISSING_DAY, False, f"{word!r} has no offset from UTC: it is at most 14 hours, such as -05:00"
+    return *_find_local_day(clock - offset, ZoneInfo(zone)), ""
 
 
 def _read_offset(zone: str) -> timedelta | None:
-    """Return the offset from UTC that a text names; None for a word such as EST, which means several."""
+    """Return the offset from UTC that a text names, a huge one if its minutes are none; None for a word such as EST."""
     if zone.upper() in ("Z", "UTC", "GMT"):
         return timedelta(0)
     if not zone[0] in "+-":
         return None
     digits = zone[1:].replace(":", "")
-    size = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
+    hours, minutes = int(digits[:2]), int(digits[2:])
+    size = timedelta(hours=hours, minutes=minutes) if minutes < 60 else 2 * MAX_OFFSET
     return size if zone[0] == "+" else -size

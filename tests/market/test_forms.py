@@ -382,3 +382,11 @@ def test_a_header_of_any_length_is_read(tmp_path: Path, pad: int) -> None:
     read = read_panel(PanelSource(tmp_path / "prices.csv"))
     assert (read.days, read.names) == (4, 3000)
     assert np.isfinite(read.fields["close"]).all()
+
+
+@pytest.mark.parametrize(
+    "time", ["99:99:99", "24:00", "10:60", "10:00:60", "10:00+99:99", "10:00-05:75", "10:00+14:30"]
+)
+def test_a_time_that_does_not_exist_is_refused(tmp_path: Path, frame: pd.DataFrame, time: str) -> None:
+    path = text_file(tmp_path, frame.assign(date=frame["date"].dt.strftime(f"%Y-%m-%d {time}")))
+    assert f"{time}' has no " in refused(path, time_zone="America/New_York")
