@@ -30,6 +30,8 @@ EPOCH = date(1970, 1, 1)
 EXCEL_EPOCH = date(1899, 12, 30)
 """Day 0 of the serial numbers of Excel, whose year 1900 has a day too many."""
 MIN_YEAR, MAX_YEAR = 1800, 2200
+MIN_UNIX_SECONDS = (date(MIN_YEAR, 1, 1) - EPOCH).days * 86_400
+END_UNIX_SECONDS = (date(MAX_YEAR + 1, 1, 1) - EPOCH).days * 86_400
 PIVOT_YEAR = 69
 """Two-digit years from here on are of the 20th century, as POSIX has it."""
 MAX_UNIX_SECONDS = 10**11
@@ -46,6 +48,8 @@ MONTHS = (
     *("july", "august", "september", "october", "november", "december"),
 )
 ZONE_EXAMPLE = "America/New_York"
+WHOLE = re.compile(r"-?[0-9]{1,19}")
+MAX_COUNT = np.iinfo(np.int64).max
 MAX_OFFSET = timedelta(hours=14)
 """Largest offset from UTC that is in use."""
 WRITE_ISO = "write it as 2015-12-31"
@@ -90,7 +94,7 @@ def read_day_times(
         return _parse_days(table, column, name, audit, timed)
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         return _read_typed_days(table, column, name, audit, timed)
-    if pa.types.is_integer(kind) or (pa.types.is_floating(kind) and _is_whole(column)):
+    if _holds_counts(column):
         return _read_numbered_days(table, column.cast(pa.int64()), name, audit)
     audit.add(Finding(0, name, f"the column holds {kind}, not dates"))
     return _no_days(column)
@@ -98,6 +102,13 @@ def read_day_times(
 
 def _no_days(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     return np.full(len(column), MISSING_DAY), np.zeros(len(column), np.bool_)
+
+
+def _holds_counts(column: pa.ChunkedArray) -> bool:
+    """Return whether a column holds whole numbers that fit into 64 bits with a sign."""
+    if pa.types.is_uint64(column.type):
+        return (pc.max(column).as_py() or 0) <= MAX_COUNT
+    return pa.types.is_integer(column.type) or (pa.types.is_floating(column.type) and _is_whole(column))
 
 
 def _is_whole(column: pa.ChunkedArray) -> bool:
@@ -150,7 +161,9 @@ def _read_numbered_days(
         read = [(_read_compact_day(str(value)) if value else MISSING_DAY, False) for value in distinct.tolist()]
     days, late = [day for day, _ in read], [after for _, after in read]
     bad = [value for value, day in zip(distinct.tolist(), days, strict=True) if day == MISSING_DAY and value]
-    if bad:
+    if bad and form in ("excel", "unix"):
+        audit.add(Finding(0, name, f"{bad[0]} is no {form} number of a day from {MIN_YEAR} to {MAX_YEAR}"))
+    elif bad:
         what = f"{bad[0]} is a number, not a date: {WRITE_ISO}"
         audit.ask(name, f"{what}, or say dates: excel (days since 1900) or dates: unix (seconds since 1970)")
     return np.array(days, np.int64)[codes], np.array(late, np.bool_)[codes]
@@ -173,6 +186,8 @@ def _unix_reader(zone: str) -> Callable[[int], tuple[int, bool]]:
     def read(value: int) -> tuple[int, bool]:
         unit = next((unit for unit in (1, 10**3, 10**6) if abs(value) < MAX_UNIX_SECONDS * unit), 10**9)
         seconds, rest = divmod(value, unit)
+        if not MIN_UNIX_SECONDS <= seconds < END_UNIX_SECONDS:
+            return MISSING_DAY, False
         day, late = _find_local_day(datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds), local)
         return day, late or rest > 0
 
@@ -200,8 +215,7 @@ def _parse_days(
     from ..table import encode_words
 
     codes, words = encode_words(column)
-    whole = [word for word in words if word.strip().lstrip("-").isdigit() and not COMPACT.fullmatch(word.strip())]
-    if whole and len(whole) == len(words):
+    if words and all(_is_count(word.strip()) for word in words):
         numbers = pc.utf8_trim_whitespace(column.cast(pa.string())).cast(pa.int64())
         return _read_numbered_days(table, numbers, name, audit)
     texts = [parse_date(word.strip()) for word in words]
@@ -219,6 +233,11 @@ def _parse_days(
     if table.reading.time_zone and any(text is not None and text.zone for text in texts):
         audit.notes.append(f"{name}: the day in {table.reading.time_zone}")
     return days[codes], late[codes]
+
+
+def _is_count(word: str) -> bool:
+    """Return whether a text is a whole number that is no compact date, and that a column of numbers can hold."""
+    return bool(WHOLE.fullmatch(word)) and not COMPACT.fullmatch(word) and abs(int(word)) <= MAX_COUNT
 
 
 def parse_date(text: str) -> DateText | None:

@@ -79,7 +79,7 @@ def find_text_form(path: Path, words: Collection[str] = ()) -> TextForm | None:
     lines, skipped = lines[blank:], skipped + blank
     if not lines:
         return None
-    delimiter = stated[1] if stated else find_delimiter(lines)
+    delimiter = _take_stated(path, stated[1]) if stated else find_delimiter(lines)
     rows = list(csv.reader((line for line in lines if line.strip()), delimiter=delimiter))
     depth = count_header_rows(rows)
     notes = [] if encoding == "utf-8" else [f"encoding: {encoding}"]
@@ -102,6 +102,13 @@ def _read_sample(path: Path) -> tuple[bytes, bool]:
             size *= 2
             sample += file.read(size - len(sample))
     return sample, len(sample) == size
+
+
+def _take_stated(path: Path, mark: str) -> str:
+    """Return the mark between cells that a file states; refuse one that no reader can split at."""
+    if mark.isalnum() or mark == '"' or not (mark == "\t" or (mark.isascii() and mark.isprintable())):
+        raise unusable_error(path, f"its first line says that {mark!r} stands between cells: use , ; | or a tab")
+    return mark
 
 
 def _count_lines(sample: bytes) -> int:
