@@ -113,15 +113,16 @@ def take_known_columns(prices: Prices) -> Fundamentals:
     return Fundamentals(prices.symbols, prices.codes, known, prices.days, fields, (FUNDAMENTALS_NOTE, note))
 
 
-def read_fundamentals(path: Path, taken: tuple[str, ...], reading: Reading = AS_IT_STANDS) -> Fundamentals:
+def read_fundamentals(path: Path, panel: Panel, reading: Reading = AS_IT_STANDS) -> Fundamentals:
     """Read a file with symbol, known, if wanted period, and columns of figures.
 
     Parameters
     ----------
     path
         Parquet or CSV.
-    taken
-        Fields that the panel has already; a column of the same name is a finding.
+    panel
+        The panel that the figures enter. A column named as one of its fields is a finding, and so is a file without
+        any of its symbols.
 
     Raises
     ------
@@ -136,7 +137,8 @@ def read_fundamentals(path: Path, taken: tuple[str, ...], reading: Reading = AS_
     codes, symbols = read_symbols(table, "symbol", audit)
     known = read_known_days(table, audit)
     period = read_days(table, PERIOD_COLUMN, audit) if PERIOD_COLUMN in table.columns else np.zeros_like(known)
-    fields = _read_figures(table, taken, audit)
+    fields = _read_figures(table, tuple(panel.fields), audit)
+    _check_symbols(symbols, panel, audit)
     if PERIOD_COLUMN in table.columns:
         find_early(known, period, "the end of its period", audit)
     stated = Fundamentals(symbols, codes, known, period, fields)
@@ -144,6 +146,15 @@ def read_fundamentals(path: Path, taken: tuple[str, ...], reading: Reading = AS_
     audit.refuse(str(path))
     note = f"{path.name}: {', '.join(fields)} as known each day"
     return replace(stated, notes=(FUNDAMENTALS_NOTE, note, *audit.notes))
+
+
+def _check_symbols(symbols: tuple[str, ...], panel: Panel, audit: Audit) -> None:
+    """Find a file that says nothing of any symbol of the panel: without rows, or spelled otherwise."""
+    if not len(audit.numbers):
+        audit.add(Finding(0, "", "the file has no rows"))
+    elif symbols and not set(symbols) & set(panel.symbols):
+        what = f"none of the prices' {panel.names} symbols has a row here, such as {panel.symbols[0]!r}"
+        audit.add(Finding(0, "symbol", f"{what}; it begins with {symbols[0]!r}"))
 
 
 def _find_contradictions(stated: Fundamentals, audit: Audit) -> None:

@@ -125,6 +125,9 @@ def test_formulas_may_use_them(tmp_path: Path, prices: Path) -> None:
 
 
 MISTAKES = {
+    "symbol,known,eps\n": "the file has no rows",
+    "symbol,known,eps\nZZZ,2013-01-04,1\n": "symbol: none of the prices' 3 symbols has a row here, such as '0005.HK'; "
+    "it begins with 'ZZZ'",
     "symbol,eps\nAAA,1\n": "known: the column is missing",
     "symbol,known,close\nAAA,2013-01-04,1\n": "close: the panel has this field already: rename the column",
     "symbol,known,P/E\nAAA,2013-01-04,1\n": "p/e: a field's name is a to z, 0 to 9 and _: rename the column",
