@@ -133,3 +133,31 @@ def test_a_first_day_that_is_none_is_bad_input(capsys: Capture) -> None:
 def test_a_derivation_that_is_not_known_is_bad_input(tmp_path: Path, panel: Panel, capsys: Capture) -> None:
     assert run_command(["data", "audit", str(saved(tmp_path, panel)), "--derive", "vwap=mean"]) == 2
     assert "this derivation is not known" in capsys.readouterr().err
+
+
+STEERING = "\x1b]0;gone\x07\x9b2J"
+
+
+@pytest.mark.parametrize("command", ["look", "audit"])
+def test_no_header_and_no_symbol_steers_the_terminal(
+    tmp_path: Path, panel: Panel, capsys: Capture, command: str
+) -> None:
+    frame = panel.rows(0, 30).to_frame()
+    frame["symbol"] = frame["symbol"].astype(str) + STEERING
+    frame.assign(**{f"note{STEERING}": "x"}).to_csv(tmp_path / "prices.csv", index=False)
+    assert run_command(["data", command, str(tmp_path / "prices.csv")]) == 0
+    assert "note: note?]0;gone?" in (text := capsys.readouterr().out)
+    assert not {"\x1b", "\x07", "\x9b"} & set(text)
+    assert run_command(["data", command, f"{tmp_path / 'prices.csv'}", "--read", f"dates={STEERING}"]) == 2
+    assert "cannot be seen" in (text := capsys.readouterr().err)
+    assert not {"\x1b", "\x07", "\x9b"} & set(text)
+    frame["symbol"] += " "
+    frame.to_csv(tmp_path / "prices.csv", index=False)
+    assert run_command(["data", command, str(tmp_path / "prices.csv")]) == 2
+    assert not {"\x1b", "\x07", "\x9b"} & set(capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("command", ["check", "explain"])
+def test_no_formula_steers_the_terminal_in_its_error(capsys: Capture, command: str) -> None:
+    assert run_command(["factor", command, f"rank(close {STEERING})"]) != 0
+    assert not {"\x1b", "\x07", "\x9b"} & set("".join(capsys.readouterr()))
