@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import numpy as np
@@ -114,6 +114,8 @@ def test_tickers_become_a_panel_with_its_campaign_file(
     assert "2 symbols, 2014-01-02 to 2014-01-13: 2 splits, 3 dividends, from a vendor" in text
     assert "without any price: GONE" in text
     assert "licence: for tests only" in text
+    assert "volumes: as traded that day, like close_raw; the prices are adjusted (market.volumes: quoted)" in text
+    assert "left out" not in text
     assert "survivorship: These are tickers of today" in text
     settings = MarketSettings.model_validate(yaml.safe_load((tmp_path / "us" / "campaign.yaml").read_text())["market"])
     panel, _ = settings.beside(tmp_path / "us").open(seed=7)
@@ -123,6 +125,23 @@ def test_tickers_become_a_panel_with_its_campaign_file(
     assert "is there already" in capsys.readouterr().err
     assert run_command([*command, "--force", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["absent"] == ["GONE"]
+
+
+class OpenSession(FrameSource):
+    """The same vendor, on the last day of its frame."""
+
+    def download(self, tickers: Sequence[str], since: date) -> pd.DataFrame:
+        frame = super().download(tickers, since)
+        return frame.set_index(pd.date_range(end=datetime.now(UTC).date(), periods=len(frame)))
+
+
+def test_an_unfinished_session_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    monkeypatch.setattr("alphaloom.desk.cli.data.fetch.choose_source", OpenSession)
+    assert run_command(["data", "fetch", "AAA,BBB,GONE", "--since", "2014", "--out", str(tmp_path), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    today = str(datetime.now(UTC).date())
+    assert (told["cut"], told["volumes"]) == ([today], "quoted")
+    assert told["last_day"] < today
 
 
 def test_a_first_day_that_is_none_is_bad_input(capsys: Capture) -> None:
