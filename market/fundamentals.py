@@ -9,7 +9,7 @@ cell states nothing. A value stands only in cells that have a price row.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from .errors import Audit, Finding
 from .forms.days import read_days
-from .forms.known import KNOWN_COLUMN, read_known_days
+from .forms.known import KNOWN_COLUMN, find_early, read_known_days
 from .forms.names import FIELD_NAME
 from .forms.numbers import read_number_columns
 from .panel import PRICE_FIELDS, Panel
@@ -113,15 +113,16 @@ def take_known_columns(prices: Prices) -> Fundamentals:
     return Fundamentals(prices.symbols, prices.codes, known, prices.days, fields, (FUNDAMENTALS_NOTE, note))
 
 
-def read_fundamentals(path: Path, taken: tuple[str, ...], reading: Reading = AS_IT_STANDS) -> Fundamentals:
+def read_fundamentals(path: Path, panel: Panel, reading: Reading = AS_IT_STANDS) -> Fundamentals:
     """Read a file with symbol, known, if wanted period, and columns of figures.
 
     Parameters
     ----------
     path
         Parquet or CSV.
-    taken
-        Fields that the panel has already; a column of the same name is a finding.
+    panel
+        The panel that the figures enter. A column named as one of its fields is a finding, and so is a file without
+        any of its symbols.
 
     Raises
     ------
@@ -136,10 +137,46 @@ def read_fundamentals(path: Path, taken: tuple[str, ...], reading: Reading = AS_
     codes, symbols = read_symbols(table, "symbol", audit)
     known = read_known_days(table, audit)
     period = read_days(table, PERIOD_COLUMN, audit) if PERIOD_COLUMN in table.columns else np.zeros_like(known)
-    fields = _read_figures(table, taken, audit)
+    fields = _read_figures(table, tuple(panel.fields), audit)
+    _check_symbols(symbols, panel, audit)
+    if PERIOD_COLUMN in table.columns:
+        find_early(known, period, "the end of its period", audit)
+    stated = Fundamentals(symbols, codes, known, period, fields)
+    _find_contradictions(stated, audit)
     audit.refuse(str(path))
     note = f"{path.name}: {', '.join(fields)} as known each day"
-    return Fundamentals(symbols, codes, known, period, fields, (FUNDAMENTALS_NOTE, note, *audit.notes))
+    return replace(stated, notes=(FUNDAMENTALS_NOTE, note, *audit.notes))
+
+
+def _check_symbols(symbols: tuple[str, ...], panel: Panel, audit: Audit) -> None:
+    """Find a file that says nothing of any symbol of the panel: without rows, or spelled otherwise."""
+    if not len(audit.numbers):
+        audit.add(Finding(0, "", "the file has no rows"))
+    elif symbols and not set(symbols) & set(panel.symbols):
+        what = f"none of the prices' {panel.names} symbols has a row here, such as {panel.symbols[0]!r}"
+        audit.add(Finding(0, "symbol", f"{what}; it begins with {symbols[0]!r}"))
+
+
+def _find_contradictions(stated: Fundamentals, audit: Audit) -> None:
+    """Find values that differ from another one for the same symbol and period, known since the same day."""
+    keys = (stated.codes, stated.known, stated.period)
+    order = np.lexsort(keys)
+    order = order[stated.codes[order] >= 0]
+    for name, values in stated.fields.items():
+        rows = order[~np.isnan(values[order])]
+        again = np.logical_and.reduce([key[rows[1:]] == key[rows[:-1]] for key in keys])
+        places = np.flatnonzero(again & (values[rows[1:]] != values[rows[:-1]]))
+        before = {int(rows[place + 1]): int(rows[place]) for place in places.tolist()}
+
+        def describe(row: int, values: NDArray[np.float64] = values, before: dict[int, int] = before) -> str:
+            other = before[row]
+            what = f"{values[row]:g} of {stated.symbols[stated.codes[row]]}"
+            since = np.datetime64(int(stated.known[row]), "D")
+            return (
+                f"{what} counts from {since} on, and so does {values[other]:g} of row {audit.numbers[other]}: keep one"
+            )
+
+        audit.add_rows(name, np.sort(rows[places + 1]), describe)
 
 
 def _read_figures(table: Table, taken: tuple[str, ...], audit: Audit) -> dict[str, NDArray[np.float64]]:

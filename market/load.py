@@ -135,7 +135,7 @@ def _add_other_files(panel: Panel, prices: Prices, source: PanelSource) -> Panel
         notes = (*stated.notes, *panel.notes)
         panel = replace(panel, fields=add_fundamentals(panel, stated), notes=notes)
     if source.fundamentals is not None:
-        stated = read_fundamentals(source.fundamentals, tuple(panel.fields), source.reading)
+        stated = read_fundamentals(source.fundamentals, panel, source.reading)
         notes = (*panel.notes, *(note for note in stated.notes if note not in panel.notes))
         panel = replace(panel, fields=add_fundamentals(panel, stated), notes=notes)
     if source.members is not None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .errors import Audit, Finding, format_count, quote_cell
 from .forms.days import MISSING_DAY, read_days
-from .forms.known import KNOWN_COLUMN, read_known_days
+from .forms.known import KNOWN_COLUMN, find_early, read_known_days
 from .forms.names import FIELD_NAME
 from .forms.numbers import looks_numeric, read_number_columns
 from .panel import PRICE_FIELDS, REQUIRED_FIELDS
@@ -84,6 +84,8 @@ def read_tidy(table: Table, audit: Audit) -> Prices:
     member = read_membership(table, audit)
     fields = read_fields(table, audit)
     known = read_known_days(table, audit) if KNOWN_COLUMN in table.columns else None
+    if known is not None:
+        find_early(known, days, "its date", audit)
     return Prices(days, codes, symbols, fields, tuple(audit.notes), member, known)
 
 
@@ -217,6 +219,8 @@ def _judge_repeats(
         equal &= (values[rows] == values[firsts]) | (np.isnan(values[rows]) & np.isnan(values[firsts]))
     if prices.member is not None:
         equal &= prices.member[rows] == prices.member[firsts]
+    if prices.known is not None:
+        equal &= prices.known[rows] == prices.known[firsts]
     first_of = dict(zip(rows.tolist(), firsts.tolist(), strict=True))
 
     def describe(row: int) -> str:

@@ -36,6 +36,8 @@ WORKBOOK_HINT = (
 OTHER_FILES = ("from", "to", "known", "period", "sector", "industry", "dividend", "split")
 """Fields of the files beside the prices, whose columns the price table need not have."""
 MAX_COLUMNS_NAMED = 6
+BLOCK_BYTES = 1 << 20
+"""Bytes that Arrow reads at once by default."""
 NAN_SYMBOLS = ("nan", "NaN", "null", "None", "NULL", "-", "N/A", "#N/A")
 WORD_CODES = pa.dictionary(pa.int32(), pa.string())
 
@@ -235,6 +237,7 @@ def _read_arrow_csv(
             column_names=names,
             skip_rows=form.skipped,
             encoding=form.encoding,
+            block_size=max(BLOCK_BYTES, form.looked),  # a row must fit into a block
         ),
         parse_options=parse,
         convert_options=pa_csv.ConvertOptions(

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .console import print_object, stderr_console
+from .console import mask_unprintable, print_object, stderr_console
 
 if TYPE_CHECKING:
     import logging
@@ -127,7 +127,7 @@ def _write_error_line(error: BaseException) -> None:
         return
     record = _build_internal_record(error)
     with suppress(OSError, ValueError, AttributeError):
-        sys.stderr.write(f"{record['message']}. {record['hint']}\n")
+        sys.stderr.write(mask_unprintable(f"{record['message']}. {record['hint']}\n"))
 
 
 def _make_formatter() -> logging.Formatter:
@@ -137,11 +137,11 @@ def _make_formatter() -> logging.Formatter:
     class OneLine(logging.Formatter):
         def format(self, record: logging.LogRecord) -> str:
             stack = record.exc_text or (self.formatException(record.exc_info) if record.exc_info else "")
-            message = record.getMessage().strip().partition("\n")[0]
+            message = mask_unprintable(record.getMessage().strip().partition("\n")[0])
             if not stack:
                 return message
             path = _save_stack(stack)
-            summary = stack.strip().rpartition("\n")[2]
+            summary = mask_unprintable(stack.strip().rpartition("\n")[2])
             return f"{message}: {summary}" + (f" (details: {path})" if path else "")
 
     return OneLine()

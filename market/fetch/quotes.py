@@ -8,12 +8,16 @@ paid for a share as it was the day before, so the split of its own day counts to
 - close_raw, the quoted close, for levels, rounded to the seven digits that the vendor keeps;
 - volume, in shares as traded;
 - a second table of dividends and splits, so that prices are known as of any day.
+
+The day of the download is left out: its session may not be over, so its close and volume may be those of an hour. Its
+splits count, because the vendor has divided the earlier days by them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -47,16 +51,30 @@ class FetchedPrices:
         The symbols with prices.
     absent : tuple of str
         The tickers without any.
+    cut : tuple of datetime.date
+        Days of the vendor that are left out, since their session may not be over.
+    volumes : str
+        What the volumes are, as in `market.volumes`: always "quoted", as traded that day. The splits are undone in them
+        as they are in close_raw, and are in `actions`.
     """
 
     prices: pa.Table
     actions: pa.Table
     symbols: tuple[str, ...]
     absent: tuple[str, ...] = field(default=())
+    cut: tuple[date, ...] = ()
+    volumes: str = "quoted"
 
 
-def make_quotes(frame: pd.DataFrame) -> FetchedPrices:
+def make_quotes(frame: pd.DataFrame, today: date | None = None) -> FetchedPrices:
     """Return quotes, adjusted prices and actions of a vendor's frame (`PriceSource.download`).
+
+    Parameters
+    ----------
+    frame
+        The vendor's frame.
+    today
+        The day of the download in UTC, by whose end every exchange has closed. It and later days are left out.
 
     Raises
     ------
@@ -74,16 +92,18 @@ def make_quotes(frame: pd.DataFrame) -> FetchedPrices:
     fields["close_raw"] = round_digits(arrays["close"] * later, VENDOR_DIGITS)
     paid = np.nan_to_num(arrays["dividend"]) + np.nan_to_num(arrays.get("capital_gain", np.zeros_like(splits)))
     dividends = round_digits(paid * from_here, VENDOR_DIGITS)
-    present = np.isfinite(fields["close"])
+    over = np.ones(len(days), np.bool_) if today is None else days < np.datetime64(today, "D")
+    present = np.isfinite(fields["close"]) & over[:, None]
     kept = present.any(axis=0)
     if not kept.any():
         raise MarketError("no ticker has a price", field="TICKERS", got=", ".join(symbols[:8]))
-    acted = ((dividends > 0) | (splits != 1.0)) & kept
+    acted = ((dividends > 0) | (splits != 1.0)) & kept & over[:, None]
     return FetchedPrices(
         _stack(days, symbols, present, fields),
         _stack(days, symbols, acted, {"dividend": dividends, "split": splits}),
         tuple(symbols[place] for place in np.flatnonzero(kept).tolist()),
         tuple(symbols[place] for place in np.flatnonzero(~kept).tolist()),
+        tuple(days[~over].tolist()),
     )
 
 

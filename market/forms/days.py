@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
@@ -30,6 +30,8 @@ EPOCH = date(1970, 1, 1)
 EXCEL_EPOCH = date(1899, 12, 30)
 """Day 0 of the serial numbers of Excel, whose year 1900 has a day too many."""
 MIN_YEAR, MAX_YEAR = 1800, 2200
+MIN_UNIX_SECONDS = (date(MIN_YEAR, 1, 1) - EPOCH).days * 86_400
+END_UNIX_SECONDS = (date(MAX_YEAR + 1, 1, 1) - EPOCH).days * 86_400
 PIVOT_YEAR = 69
 """Two-digit years from here on are of the 20th century, as POSIX has it."""
 MAX_UNIX_SECONDS = 10**11
@@ -46,6 +48,10 @@ MONTHS = (
     *("july", "august", "september", "october", "november", "december"),
 )
 ZONE_EXAMPLE = "America/New_York"
+WHOLE = re.compile(r"-?[0-9]{1,19}")
+MAX_COUNT = np.iinfo(np.int64).max
+MAX_OFFSET = timedelta(hours=14)
+"""Largest offset from UTC that is in use."""
 WRITE_ISO = "write it as 2015-12-31"
 
 
@@ -70,17 +76,39 @@ def read_days(table: Table, name: str, audit: Audit) -> NDArray[np.int64]:
 
 def read_day_column(table: Table, column: pa.ChunkedArray, name: str, audit: Audit) -> NDArray[np.int64]:
     """Return the day number of each cell of a column, as `read_days`."""
+    return read_day_times(table, column, name, audit)[0]
+
+
+def read_day_times(
+    table: Table, column: pa.ChunkedArray, name: str, audit: Audit, *, timed: bool = False
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return the day number of each cell, and which cells are later than midnight of that day.
+
+    An instant is first converted to the exchange's zone. With `timed`, a time of day without a zone is the exchange's;
+    otherwise it is a finding where no zone is set.
+    """
     from ..table import is_text
 
     kind = column.type
     if is_text(kind):
-        return _parse_days(table, column, name, audit)
+        return _parse_days(table, column, name, audit, timed)
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
-        return _read_typed_days(table, column, name, audit)
-    if pa.types.is_integer(kind) or (pa.types.is_floating(kind) and _is_whole(column)):
+        return _read_typed_days(table, column, name, audit, timed)
+    if _holds_counts(column):
         return _read_numbered_days(table, column.cast(pa.int64()), name, audit)
     audit.add(Finding(0, name, f"the column holds {kind}, not dates"))
-    return np.full(len(column), MISSING_DAY)
+    return _no_days(column)
+
+
+def _no_days(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    return np.full(len(column), MISSING_DAY), np.zeros(len(column), np.bool_)
+
+
+def _holds_counts(column: pa.ChunkedArray) -> bool:
+    """Return whether a column holds whole numbers that fit into 64 bits with a sign."""
+    if pa.types.is_uint64(column.type):
+        return (pc.max(column).as_py() or 0) <= MAX_COUNT
+    return pa.types.is_integer(column.type) or (pa.types.is_floating(column.type) and _is_whole(column))
 
 
 def _is_whole(column: pa.ChunkedArray) -> bool:
@@ -89,7 +117,9 @@ def _is_whole(column: pa.ChunkedArray) -> bool:
     return bool(known.size) and bool((known == np.floor(known)).all() and np.abs(known).max() < 2.0**53)
 
 
-def _read_typed_days(table: Table, column: pa.ChunkedArray, name: str, audit: Audit) -> NDArray[np.int64]:
+def _read_typed_days(
+    table: Table, column: pa.ChunkedArray, name: str, audit: Audit, timed: bool
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Read a typed column of dates or timestamps."""
     zone = table.reading.time_zone
     audit.add_rows(name, np.flatnonzero(find_empty(column)), lambda row: "the cell is empty")
@@ -97,14 +127,14 @@ def _read_typed_days(table: Table, column: pa.ChunkedArray, name: str, audit: Au
         if not zone:
             what = f"{column[0].as_py()} is zoned ({column.type.tz}), as is the whole column"
             audit.ask(name, f"{what}: say the exchange's zone, such as time_zone: {ZONE_EXAMPLE}")
-            return np.full(len(column), MISSING_DAY)
+            return _no_days(column)
         column = pc.local_timestamp(column.cast(pa.timestamp(column.type.unit, zone)))
         audit.notes.append(f"{name}: the day in {zone}")
     days = column.cast(pa.date32(), safe=False)
-    if pa.types.is_timestamp(column.type) and not zone:
-        late = to_flags(pc.not_equal(days.cast(column.type), column))
+    late = to_flags(pc.not_equal(days.cast(column.type), column))
+    if pa.types.is_timestamp(column.type) and not zone and not timed:
         _ask_about_times(np.flatnonzero(late), lambda row: str(column[row].as_py()), name, audit)
-    return to_integers(days, MISSING_DAY)
+    return to_integers(days, MISSING_DAY), late
 
 
 def _ask_about_times(late: NDArray[np.intp], describe: Callable[[int], str], name: str, audit: Audit) -> None:
@@ -115,7 +145,9 @@ def _ask_about_times(late: NDArray[np.intp], describe: Callable[[int], str], nam
     audit.add_rows(name, late, lambda row: f"{describe(row)} {what}")
 
 
-def _read_numbered_days(table: Table, column: pa.ChunkedArray, name: str, audit: Audit) -> NDArray[np.int64]:
+def _read_numbered_days(
+    table: Table, column: pa.ChunkedArray, name: str, audit: Audit
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Read whole numbers: 20130125 is a day, and any other count needs the setting `dates`."""
     filled = to_integers(column, 0)
     distinct, codes = np.unique(filled, return_inverse=True)
@@ -123,15 +155,18 @@ def _read_numbered_days(table: Table, column: pa.ChunkedArray, name: str, audit:
     form = table.reading.dates
     if form in ("excel", "unix"):
         convert = _read_excel_day if form == "excel" else _unix_reader(table.reading.time_zone)
-        days = [convert(int(value)) for value in distinct.tolist()]
+        read = [convert(int(value)) for value in distinct.tolist()]
         audit.notes.append(f"{name}: {form} numbers")
     else:
-        days = [_read_compact_day(str(value)) if value else MISSING_DAY for value in distinct.tolist()]
+        read = [(_read_compact_day(str(value)) if value else MISSING_DAY, False) for value in distinct.tolist()]
+    days, late = [day for day, _ in read], [after for _, after in read]
     bad = [value for value, day in zip(distinct.tolist(), days, strict=True) if day == MISSING_DAY and value]
-    if bad:
+    if bad and form in ("excel", "unix"):
+        audit.add(Finding(0, name, f"{bad[0]} is no {form} number of a day from {MIN_YEAR} to {MAX_YEAR}"))
+    elif bad:
         what = f"{bad[0]} is a number, not a date: {WRITE_ISO}"
         audit.ask(name, f"{what}, or say dates: excel (days since 1900) or dates: unix (seconds since 1970)")
-    return np.array(days, np.int64)[codes]
+    return np.array(days, np.int64)[codes], np.array(late, np.bool_)[codes]
 
 
 def _read_compact_day(text: str) -> int:
@@ -139,21 +174,30 @@ def _read_compact_day(text: str) -> int:
     return _number_day(*map(int, match.groups())) if match else MISSING_DAY
 
 
-def _read_excel_day(value: int) -> int:
+def _read_excel_day(value: int) -> tuple[int, bool]:
     day = value + (EXCEL_EPOCH - EPOCH).days
-    return day if MIN_YEAR <= (EPOCH.year + day // 365) <= MAX_YEAR else MISSING_DAY
+    return (day if MIN_YEAR <= (EPOCH.year + day // 365) <= MAX_YEAR else MISSING_DAY), False
 
 
-def _unix_reader(zone: str) -> Callable[[int], int]:
-    """Return what reads a count since 1970 as its day in a zone, UTC where none is set."""
+def _unix_reader(zone: str) -> Callable[[int], tuple[int, bool]]:
+    """Return what reads a count since 1970 as its day in a zone, UTC where none is set, and whether it is later."""
     local = ZoneInfo(zone) if zone else UTC
 
-    def read(value: int) -> int:
+    def read(value: int) -> tuple[int, bool]:
         unit = next((unit for unit in (1, 10**3, 10**6) if abs(value) < MAX_UNIX_SECONDS * unit), 10**9)
-        instant = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=value // unit)
-        return (instant.astimezone(local).date() - EPOCH).days
+        seconds, rest = divmod(value, unit)
+        if not MIN_UNIX_SECONDS <= seconds < END_UNIX_SECONDS:
+            return MISSING_DAY, False
+        day, late = _find_local_day(datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds), local)
+        return day, late or rest > 0
 
     return read
+
+
+def _find_local_day(instant: datetime, zone: tzinfo) -> tuple[int, bool]:
+    """Return the day of an instant in a zone, and whether it is later than that day's midnight."""
+    local = instant.astimezone(zone)
+    return (local.date() - EPOCH).days, local.time() != time()
 
 
 def _number_day(year: int, month: int, day: int) -> int:
@@ -164,20 +208,23 @@ def _number_day(year: int, month: int, day: int) -> int:
         return MISSING_DAY
 
 
-def _parse_days(table: Table, column: pa.ChunkedArray, name: str, audit: Audit) -> NDArray[np.int64]:
+def _parse_days(
+    table: Table, column: pa.ChunkedArray, name: str, audit: Audit, timed: bool
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Parse text dates; a file has few distinct ones, so each is parsed once."""
     from ..table import encode_words
 
     codes, words = encode_words(column)
-    whole = [word for word in words if word.strip().lstrip("-").isdigit() and not COMPACT.fullmatch(word.strip())]
-    if whole and len(whole) == len(words):
+    if words and all(_is_count(word.strip()) for word in words):
         numbers = pc.utf8_trim_whitespace(column.cast(pa.string())).cast(pa.int64())
         return _read_numbered_days(table, numbers, name, audit)
     texts = [parse_date(word.strip()) for word in words]
     order = _decide_order([text for text in texts if text and text.in_doubt], table.reading.dates, name, audit)
-    read = [_finish_day(word, text, order, table.reading.time_zone) for word, text in zip(words, texts, strict=True)]
-    days = np.array([day for day, _ in read] + [MISSING_DAY])
-    problems = [problem for _, problem in read] + ["the cell is empty"]
+    reader = _DayReader(order, table.reading.time_zone, timed)
+    read = [reader.read(word, text) for word, text in zip(words, texts, strict=True)]
+    days = np.array([day for day, _, _ in read] + [MISSING_DAY])
+    late = np.array([after for _, after, _ in read] + [False])
+    problems = [problem for _, _, problem in read] + ["the cell is empty"]
     if any("time_zone" in problem for problem in problems):
         audit.needs_setting = True
     bad = np.array([bool(problem) for problem in problems])
@@ -185,7 +232,12 @@ def _parse_days(table: Table, column: pa.ChunkedArray, name: str, audit: Audit) 
         audit.add_rows(name, np.flatnonzero(bad[codes]), lambda row: problems[int(codes[row])])
     if table.reading.time_zone and any(text is not None and text.zone for text in texts):
         audit.notes.append(f"{name}: the day in {table.reading.time_zone}")
-    return days[codes]
+    return days[codes], late[codes]
+
+
+def _is_count(word: str) -> bool:
+    """Return whether a text is a whole number that is no compact date, and that a column of numbers can hold."""
+    return bool(WHOLE.fullmatch(word)) and not COMPACT.fullmatch(word) and abs(int(word)) <= MAX_COUNT
 
 
 def parse_date(text: str) -> DateText | None:
@@ -247,44 +299,73 @@ def _month(number: int) -> str:
     return MONTHS[number - 1].capitalize() if 1 <= number <= 12 else str(number)
 
 
-def _finish_day(word: str, text: DateText | None, order: str, zone: str) -> tuple[int, str]:
-    """Return the day number of a text, or `MISSING_DAY` and what is wrong with the text."""
-    if text is None:
-        return MISSING_DAY, f"{quote_cell(word)} is not a date: {WRITE_ISO}"
-    if text.in_doubt and not order:
-        return MISSING_DAY, ""  # the column as a whole has its finding
-    month, day = (text.day, text.month) if order == "month_first" and text.in_doubt else (text.month, text.day)
-    number = _number_day(text.year, month, day)
-    if number == MISSING_DAY:
-        return MISSING_DAY, f"{word!r} is not a day of the calendar{' with ' + order if text.in_doubt else ''}"
-    if text.zone:
-        return _read_instant(word, number, text, zone)
-    if text.time.strip("0:.AMP ") and not zone and text.time.upper() not in ("12:00 AM", "12:00:00 AM"):
-        what = f"has a time of day; a row is a whole day: if this is one, say time_zone: {ZONE_EXAMPLE}"
-        return MISSING_DAY, f"{word!r} {what} (the exchange's)"
-    return number, ""
+@dataclass(frozen=True)
+class _DayReader:
+    """Reads dates whose order is known, in the exchange's zone; `timed` ones need no zone for a time of day."""
+
+    order: str
+    zone: str
+    timed: bool
+
+    def read(self, word: str, text: DateText | None) -> tuple[int, bool, str]:
+        """Return the day number, whether the text is later than its midnight, and what is wrong with it."""
+        if text is None:
+            return MISSING_DAY, False, f"{quote_cell(word)} is not a date: {WRITE_ISO}"
+        if text.in_doubt and not self.order:
+            return MISSING_DAY, False, ""  # the column as a whole has its finding
+        swapped = self.order == "month_first" and text.in_doubt
+        month, day = (text.day, text.month) if swapped else (text.month, text.day)
+        number = _number_day(text.year, month, day)
+        if number == MISSING_DAY:
+            order = f" with {self.order}" if text.in_doubt else ""
+            return MISSING_DAY, False, f"{word!r} is not a day of the calendar{order}"
+        clock = _read_clock(text.time)
+        if clock is None:
+            return MISSING_DAY, False, f"{word!r} has no time of day: hours are 00 to 23, minutes and seconds 00 to 59"
+        if text.zone:
+            return _read_instant(word, _start_of(number) + clock, text, self.zone)
+        late = bool(clock)
+        if late and not self.zone and not self.timed:
+            what = f"has a time of day; a row is a whole day: if this is one, say time_zone: {ZONE_EXAMPLE}"
+            return MISSING_DAY, False, f"{word!r} {what} (the exchange's)"
+        return number, late, ""
 
 
-def _read_instant(word: str, day: int, text: DateText, zone: str) -> tuple[int, str]:
-    """Return the day of an instant in the exchange's zone."""
+def _start_of(day: int) -> datetime:
+    return datetime.combine(EPOCH + timedelta(days=day), time(), UTC)
+
+
+def _read_clock(clock: str) -> timedelta | None:
+    """Return the time since midnight that a text such as 17:30:05.25 or 5:30 PM names; None if it is no time."""
+    half = clock[-2:].upper() if clock[-1:] in "Mm" and clock else ""
+    hours, minutes, *seconds = (float(part) for part in (clock.rstrip("AMPamp ") or "0:0").split(":"))
+    if hours >= 24 or minutes >= 60 or sum(seconds) >= 60:
+        return None
+    if half:
+        hours = hours % 12 + (12 if half == "PM" else 0)
+    return timedelta(hours=hours, minutes=minutes, seconds=sum(seconds))
+
+
+def _read_instant(word: str, clock: datetime, text: DateText, zone: str) -> tuple[int, bool, str]:
+    """Return the day of an instant in the exchange's zone, as `_DayReader.read`; `clock` is without its offset."""
     if not zone:
-        return MISSING_DAY, f"{word!r} is zoned: say the exchange's zone, such as time_zone: {ZONE_EXAMPLE}"
+        what = f"{word!r} is zoned: say the exchange's zone, such as time_zone: {ZONE_EXAMPLE}"
+        return MISSING_DAY, False, what
     offset = _read_offset(text.zone)
-    clock = text.time.split(".")[0]
-    if offset is None or clock.upper().endswith("M"):
-        return MISSING_DAY, f"{word!r} is zoned by a word: write the offset from UTC, such as -05:00"
-    hours, minutes, *seconds = (int(part) for part in clock.split(":"))
-    midnight = datetime.combine(EPOCH + timedelta(days=day), datetime.min.time(), UTC)
-    instant = midnight + timedelta(hours=hours, minutes=minutes, seconds=sum(seconds)) - offset
-    return (instant.astimezone(ZoneInfo(zone)).date() - EPOCH).days, ""
+    if offset is None or text.time.upper().endswith("M"):
+        return MISSING_DAY, False, f"{word!r} is zoned by a word: write the offset from UTC, such as -05:00"
+    if abs(offset) > MAX_OFFSET:
+        return MISSING_DAY, False, f"{word!r} has no offset from UTC: it is at most 14 hours, such as -05:00"
+    return *_find_local_day(clock - offset, ZoneInfo(zone)), ""
 
 
 def _read_offset(zone: str) -> timedelta | None:
-    """Return the offset from UTC that a text names; None for a word such as EST, which means several."""
+    """Return the offset from UTC that a text names, a huge one if its minutes are none; None for a word such as EST."""
     if zone.upper() in ("Z", "UTC", "GMT"):
         return timedelta(0)
     if not zone[0] in "+-":
         return None
     digits = zone[1:].replace(":", "")
-    size = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
+    hours, minutes = int(digits[:2]), int(digits[2:])
+    size = timedelta(hours=hours, minutes=minutes) if minutes < 60 else 2 * MAX_OFFSET
     return size if zone[0] == "+" else -size

@@ -118,7 +118,18 @@ def _read_symbols(paths: list[Path], source: PanelSource, audit: Audit) -> Price
     all_codes = np.concatenate(codes)
     audit.owners = lambda row: symbols[all_codes[row]]
     notes = tuple(dict.fromkeys(audit.notes))
-    return Prices(np.concatenate([part.days for part in parts]), all_codes, symbols, fields, notes)
+    days = np.concatenate([part.days for part in parts])
+    return Prices(days, all_codes, symbols, fields, notes, *_join_statements(parts))
+
+
+def _join_statements(parts: list[Prices]) -> tuple[NDArray[np.bool_] | None, NDArray[np.int64] | None]:
+    """Return membership and known days of all rows; where a file does not say them, its rows hold from their date."""
+    member = known = None
+    if any(part.member is not None for part in parts):
+        member = np.concatenate([np.ones(len(p.days), np.bool_) if p.member is None else p.member for p in parts])
+    if any(part.known is not None for part in parts):
+        known = np.concatenate([part.days if part.known is None else part.known for part in parts])
+    return member, known
 
 
 def _renumber(part: Prices, symbols: tuple[str, ...]) -> NDArray[np.int64]:

@@ -12,10 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...ledger.files import open_given
+from ..errors import unusable_error
 from .names import FIELD_NAMES, MEANT_NAMES, SAME_NAMES, plain_name
 
-SAMPLE_BYTES = 1 << 17
+SAMPLE_BYTES, MAX_SAMPLE_BYTES = 1 << 17, 1 << 25
 SAMPLE_LINES = 60
+HEADER_LINES = 6
+"""Lines that the first look must hold whole: a stated mark, a header of three rows, and data."""
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 BYTE_ORDER_MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 CODED_COLUMNS = frozenset(
@@ -47,6 +50,8 @@ class TextForm:
         are written otherwise, which says what the points are.
     notes : tuple of str
         What differs from UTF-8 with commas.
+    looked : int
+        Bytes that were looked at.
     """
 
     encoding: str
@@ -55,16 +60,17 @@ class TextForm:
     labels: tuple[tuple[str, ...], ...]
     plain: frozenset[int]
     notes: tuple[str, ...]
+    looked: int
 
 
 def find_text_form(path: Path, words: Collection[str] = ()) -> TextForm | None:
     """Return how a text table is written, or None for an empty file; `words` are columns that are never numbers."""
-    with open_given(path) as file:
-        sample = file.read(SAMPLE_BYTES)
+    sample, cut = _read_sample(path)
     encoding = find_encoding(sample)
     lines = sample.decode(encoding, errors="ignore").lstrip("\ufeff").splitlines()
-    whole = lines if len(sample) < SAMPLE_BYTES else lines[:-1]
-    lines = whole[:SAMPLE_LINES]
+    lines = (lines[:-1] if cut else lines)[:SAMPLE_LINES]
+    if cut and not lines:
+        raise unusable_error(path, f"its first line is longer than {MAX_SAMPLE_BYTES >> 20} MiB")
     skipped = 0
     stated = STATED_DELIMITER.match(lines[0]) if lines else None
     if stated:
@@ -73,7 +79,7 @@ def find_text_form(path: Path, words: Collection[str] = ()) -> TextForm | None:
     lines, skipped = lines[blank:], skipped + blank
     if not lines:
         return None
-    delimiter = stated[1] if stated else find_delimiter(lines)
+    delimiter = _take_stated(path, stated[1]) if stated else find_delimiter(lines)
     rows = list(csv.reader((line for line in lines if line.strip()), delimiter=delimiter))
     depth = count_header_rows(rows)
     notes = [] if encoding == "utf-8" else [f"encoding: {encoding}"]
@@ -84,7 +90,29 @@ def find_text_form(path: Path, words: Collection[str] = ()) -> TextForm | None:
         place for place, label in enumerate(labels) if label[0].strip().lower() in {*CODED_COLUMNS, *words}
     )
     plain = find_plain_columns(rows[depth:], len(rows[0]), coded)
-    return TextForm(encoding, delimiter, skipped + depth, labels, plain, tuple(notes))
+    return TextForm(encoding, delimiter, skipped + depth, labels, plain, tuple(notes), len(sample))
+
+
+def _read_sample(path: Path) -> tuple[bytes, bool]:
+    """Return the beginning of a file, long enough for its header, and whether the file may go on after it."""
+    size = SAMPLE_BYTES
+    with open_given(path) as file:
+        sample = file.read(size)
+        while len(sample) == size < MAX_SAMPLE_BYTES and _count_lines(sample) < HEADER_LINES:
+            size *= 2
+            sample += file.read(size - len(sample))
+    return sample, len(sample) == size
+
+
+def _take_stated(path: Path, mark: str) -> str:
+    """Return the mark between cells that a file states; refuse one that no reader can split at."""
+    if mark.isalnum() or mark == '"' or not (mark == "\t" or (mark.isascii() and mark.isprintable())):
+        raise unusable_error(path, f"its first line says that {mark!r} stands between cells: use , ; | or a tab")
+    return mark
+
+
+def _count_lines(sample: bytes) -> int:
+    return max(sample.count(b"\n"), sample.count(b"\r"))
 
 
 def find_encoding(sample: bytes) -> str:
@@ -105,7 +133,10 @@ def find_delimiter(lines: list[str]) -> str:
     """Return the mark that splits the lines into most cells, each line into as many; a comma if none does."""
 
     def judge(mark: str) -> tuple[float, int]:
-        widths = [len(row) for row in csv.reader(lines, delimiter=mark)]
+        try:
+            widths = [len(row) for row in csv.reader(lines, delimiter=mark)]
+        except csv.Error:
+            return (0.0, 0)  # a long line that the mark does not split is too long for a cell
         usual = max(set(widths), key=widths.count)
         return (widths.count(usual) / len(widths) if usual > 1 else 0.0, usual)
 

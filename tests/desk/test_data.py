@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import numpy as np
@@ -114,6 +114,8 @@ def test_tickers_become_a_panel_with_its_campaign_file(
     assert "2 symbols, 2014-01-02 to 2014-01-13: 2 splits, 3 dividends, from a vendor" in text
     assert "without any price: GONE" in text
     assert "licence: for tests only" in text
+    assert "volumes: as traded that day, like close_raw; the prices are adjusted (market.volumes: quoted)" in text
+    assert "left out" not in text
     assert "survivorship: These are tickers of today" in text
     settings = MarketSettings.model_validate(yaml.safe_load((tmp_path / "us" / "campaign.yaml").read_text())["market"])
     panel, _ = settings.beside(tmp_path / "us").open(seed=7)
@@ -125,6 +127,23 @@ def test_tickers_become_a_panel_with_its_campaign_file(
     assert json.loads(capsys.readouterr().out)["absent"] == ["GONE"]
 
 
+class OpenSession(FrameSource):
+    """The same vendor, on the last day of its frame."""
+
+    def download(self, tickers: Sequence[str], since: date) -> pd.DataFrame:
+        frame = super().download(tickers, since)
+        return frame.set_index(pd.date_range(end=datetime.now(UTC).date(), periods=len(frame)))
+
+
+def test_an_unfinished_session_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    monkeypatch.setattr("alphaloom.desk.cli.data.fetch.choose_source", OpenSession)
+    assert run_command(["data", "fetch", "AAA,BBB,GONE", "--since", "2014", "--out", str(tmp_path), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    today = str(datetime.now(UTC).date())
+    assert (told["cut"], told["volumes"]) == ([today], "quoted")
+    assert told["last_day"] < today
+
+
 def test_a_first_day_that_is_none_is_bad_input(capsys: Capture) -> None:
     assert run_command(["data", "fetch", "AAA", "--since", "soon"]) == 2
     assert "2010 or 2010-01-04" in capsys.readouterr().err
@@ -133,3 +152,31 @@ def test_a_first_day_that_is_none_is_bad_input(capsys: Capture) -> None:
 def test_a_derivation_that_is_not_known_is_bad_input(tmp_path: Path, panel: Panel, capsys: Capture) -> None:
     assert run_command(["data", "audit", str(saved(tmp_path, panel)), "--derive", "vwap=mean"]) == 2
     assert "this derivation is not known" in capsys.readouterr().err
+
+
+STEERING = "\x1b]0;gone\x07\x9b2J"
+
+
+@pytest.mark.parametrize("command", ["look", "audit"])
+def test_no_header_and_no_symbol_steers_the_terminal(
+    tmp_path: Path, panel: Panel, capsys: Capture, command: str
+) -> None:
+    frame = panel.rows(0, 30).to_frame()
+    frame["symbol"] = frame["symbol"].astype(str) + STEERING
+    frame.assign(**{f"note{STEERING}": "x"}).to_csv(tmp_path / "prices.csv", index=False)
+    assert run_command(["data", command, str(tmp_path / "prices.csv")]) == 0
+    assert "note: note?]0;gone?" in (text := capsys.readouterr().out)
+    assert not {"\x1b", "\x07", "\x9b"} & set(text)
+    assert run_command(["data", command, f"{tmp_path / 'prices.csv'}", "--read", f"dates={STEERING}"]) == 2
+    assert "cannot be seen" in (text := capsys.readouterr().err)
+    assert not {"\x1b", "\x07", "\x9b"} & set(text)
+    frame["symbol"] += " "
+    frame.to_csv(tmp_path / "prices.csv", index=False)
+    assert run_command(["data", command, str(tmp_path / "prices.csv")]) == 2
+    assert not {"\x1b", "\x07", "\x9b"} & set(capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("command", ["check", "explain"])
+def test_no_formula_steers_the_terminal_in_its_error(capsys: Capture, command: str) -> None:
+    assert run_command(["factor", command, f"rank(close {STEERING})"]) != 0
+    assert not {"\x1b", "\x07", "\x9b"} & set("".join(capsys.readouterr()))

@@ -102,6 +102,17 @@ def test_the_panel_is_known_as_of_any_day(tmp_path: Path, fetched: FetchedPrices
     np.testing.assert_allclose(known.fields["close"][:, 0], expected, rtol=1e-6)
 
 
+def test_the_day_of_the_download_is_left_out_but_its_split_is_undone(fetched: FetchedPrices) -> None:
+    for row in (5, 7):  # on row 5 there is a split
+        early = make_quotes(vendor_frame().iloc[: row + 1], DAYS[row].date())
+        assert early.cut == (DAYS[row].date(),)
+        assert max(early.prices["date"].to_pylist()) == DAYS[row - 1].date()
+        assert max(early.actions["date"].to_pylist()) < DAYS[row].date()
+    whole = make_quotes(vendor_frame(), DAYS[5].date())
+    for name in ("close_raw", "volume"):
+        np.testing.assert_allclose(column(whole, name, "AAA"), column(fetched, name, "AAA")[:5])
+
+
 def test_a_frame_without_a_field_or_a_price_is_refused() -> None:
     with pytest.raises(MarketError, match=r"split: the vendor's frame lacks a field"):
         make_quotes(vendor_frame().drop(columns="Stock Splits", level=0))

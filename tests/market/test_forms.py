@@ -371,3 +371,49 @@ def test_text_with_codes_and_empty_cells_is_read(tmp_path: Path) -> None:
     pa_parquet.write_table(table, tmp_path / "prices.parquet")
     assert "row 2, symbol: the cell is empty" in refused(tmp_path / "prices.parquet")
     assert "row 3, symbol: the cell is empty" in refused(tmp_path / "prices.parquet")
+
+
+@pytest.mark.parametrize("pad", [40, 100])
+def test_a_header_of_any_length_is_read(tmp_path: Path, pad: int) -> None:
+    names = [f"N{number:04d}{'X' * pad}" for number in range(3000)]
+    columns = pd.MultiIndex.from_product([FIELDS, names])
+    wide = pd.DataFrame(7.0, index=DAYS[:4].rename("date"), columns=columns)
+    wide.to_csv(tmp_path / "prices.csv")
+    read = read_panel(PanelSource(tmp_path / "prices.csv"))
+    assert (read.days, read.names) == (4, 3000)
+    assert np.isfinite(read.fields["close"]).all()
+
+
+@pytest.mark.parametrize(
+    "time", ["99:99:99", "24:00", "10:60", "10:00:60", "10:00+99:99", "10:00-05:75", "10:00+14:30"]
+)
+def test_a_time_that_does_not_exist_is_refused(tmp_path: Path, frame: pd.DataFrame, time: str) -> None:
+    path = text_file(tmp_path, frame.assign(date=frame["date"].dt.strftime(f"%Y-%m-%d {time}")))
+    assert f"{time}' has no " in refused(path, time_zone="America/New_York")
+
+
+@pytest.mark.parametrize("mark", ["€", '"', "x", "\x07"])
+def test_a_stated_mark_that_splits_nothing_is_refused(tmp_path: Path, frame: pd.DataFrame, mark: str) -> None:
+    path = text_file(tmp_path, frame)
+    path.write_text(f"sep={mark}\n{path.read_text(encoding='utf-8')}", encoding="utf-8")
+    assert "stands between cells: use , ; | or a tab" in refused(path)
+
+
+def test_dates_of_too_many_digits_are_told(tmp_path: Path, frame: pd.DataFrame) -> None:
+    path = text_file(tmp_path, frame.assign(date="20130102000000000000000"))
+    assert "'20130102000000000000000' is not a date" in refused(path)
+    assert "prices.csv date: '20130102000000000000000' is not a date" in refused(tmp_path)
+    members, prices = tmp_path / "members.csv", tmp_path / "tidy.csv"
+    members.write_text("symbol,from,to\nAAA,20130102000000000000000,\n", encoding="utf-8")
+    frame.to_csv(prices, index=False)
+    with pytest.raises(PanelError, match="is not a date"):
+        read_panel(PanelSource(prices, members=members))
+    frame.assign(date=np.uint64(2**63)).to_parquet(tmp_path / "prices.parquet")
+    assert "date: the column holds uint64, not dates" in refused(tmp_path / "prices.parquet")
+
+
+@pytest.mark.parametrize("form", ["unix", "excel"])
+@pytest.mark.parametrize("count", [-99_999_999_999, 99_999_999_999])
+def test_a_count_of_no_day_is_told(tmp_path: Path, frame: pd.DataFrame, form: str, count: int) -> None:
+    path = text_file(tmp_path, frame.assign(date=count))
+    assert f"date: {count} is no {form} number of a day from 1800 to 2200" in refused(path, dates=form)

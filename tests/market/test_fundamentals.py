@@ -125,11 +125,18 @@ def test_formulas_may_use_them(tmp_path: Path, prices: Path) -> None:
 
 
 MISTAKES = {
+    "symbol,known,eps\n": "the file has no rows",
+    "symbol,known,eps\nZZZ,2013-01-04,1\n": "symbol: none of the prices' 3 symbols has a row here, such as '0005.HK'; "
+    "it begins with 'ZZZ'",
     "symbol,eps\nAAA,1\n": "known: the column is missing",
     "symbol,known,close\nAAA,2013-01-04,1\n": "close: the panel has this field already: rename the column",
     "symbol,known,P/E\nAAA,2013-01-04,1\n": "p/e: a field's name is a to z, 0 to 9 and _: rename the column",
     "symbol,known,eps\nAAA,soon,1\n": "row 1, known: 'soon' is not a date",
     "symbol,known,eps\nAAA,,1\n": "row 1, known: the cell is empty",
+    "symbol,known,period,eps\nAAA,2013-01-04,2013-03-31,1\n": "since 2013-01-04, before the end of its "
+    "period, 2013-03-31",
+    "symbol,known,eps\nAAA,2013-01-04,1\nAAA,2013-01-04,\nAAA,2013-01-04,2\n": "row 3, eps: 2 of AAA counts from "
+    "2013-01-04 on, and so does 1 of row 1: keep one",
     "symbol,known,desk\nAAA,2013-01-04,x\n": "the file has no column of figures",
 }
 
@@ -143,3 +150,66 @@ def test_the_mapping_of_columns_holds_for_this_file_too(tmp_path: Path, prices: 
     file = stated(tmp_path, "Ticker,filed,eps\nAAA,2013-01-04,1\n")
     panel = read_panel(PanelSource(prices, fundamentals=file, reading=Reading(columns={"known": "filed"})))
     assert value(panel, "eps", "AAA", "2013-01-04") == 1
+
+
+NEW_YORK = Reading(time_zone="America/New_York")
+INSTANTS = ["2013-01-09T00:00:00Z", "2013-01-08T22:30:00+00:00", "2013-01-08 17:30"]
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "unix"])
+@pytest.mark.parametrize("instant", INSTANTS)
+def test_an_evening_in_the_exchange_counts_from_the_next_day_on(
+    tmp_path: Path, prices: Path, kind: str, instant: str
+) -> None:
+    zoned = pd.Timestamp(instant)
+    zoned = zoned if zoned.tz else zoned.tz_localize("America/New_York")
+    file, reading = tmp_path / f"known.{'csv' if kind == 'csv' else 'parquet'}", NEW_YORK
+    if kind == "csv":
+        file.write_text(f"symbol,known,eps\nAAA,{instant},3\n", encoding="utf-8")
+    elif kind == "parquet":
+        pd.DataFrame({"symbol": ["AAA"], "known": [zoned.tz_convert("UTC")], "eps": [3.0]}).to_parquet(file)
+    else:
+        reading = Reading(time_zone="America/New_York", dates="unix")
+        pd.DataFrame({"symbol": ["AAA"], "known": [int(zoned.timestamp())], "eps": [3.0]}).to_parquet(file)
+    panel = read_panel(PanelSource(prices, fundamentals=file, reading=reading))
+    assert np.isnan(value(panel, "eps", "AAA", "2013-01-08"))
+    assert value(panel, "eps", "AAA", "2013-01-09") == 3
+
+
+def test_midnight_in_the_exchange_counts_that_day(tmp_path: Path, prices: Path) -> None:
+    file = stated(tmp_path, "symbol,known,eps\nAAA,2013-01-08T05:00:00Z,3\n")
+    assert value(read_panel(PanelSource(prices, fundamentals=file, reading=NEW_YORK)), "eps", "AAA", "2013-01-08") == 3
+
+
+def test_a_figure_of_a_symbols_own_table_waits_until_it_is_known(tmp_path: Path) -> None:
+    folder = tmp_path / "symbols"
+    folder.mkdir()
+    for symbol, rows in tidy().groupby("symbol"):
+        late = rows.assign(eps=1.0, known=rows["date"] + pd.Timedelta(days=7), in_universe=rows["date"] > "2013-01-20")
+        late.drop(columns="symbol").to_csv(folder / f"{symbol}.csv", index=False)
+    panel = read_panel(PanelSource(folder))
+    assert np.isnan(value(panel, "eps", "AAA", "2013-01-08"))
+    assert value(panel, "eps", "AAA", "2013-01-09") == 1
+    assert not panel.universe[panel.dates <= np.datetime64("2013-01-20")].any()
+
+
+def test_a_row_that_is_known_before_its_date_is_refused(tmp_path: Path) -> None:
+    frame = tidy().assign(eps=1.0)
+    frame.assign(known=frame["date"] - pd.Timedelta(days=3)).to_csv(tmp_path / "prices.csv", index=False)
+    with pytest.raises(PanelError, match="row 1, known: known since 2012-12-30, before its date, 2013-01-02"):
+        read_panel(PanelSource(tmp_path / "prices.csv"))
+
+
+def test_rows_that_differ_in_their_known_day_are_no_copies(tmp_path: Path) -> None:
+    frame = tidy().assign(eps=1.0)
+    frame["known"] = frame["date"]
+    later = frame.head(1).assign(known=frame["date"][0] + pd.Timedelta(days=5))
+    pd.concat([frame, later]).to_csv(tmp_path / "prices.csv", index=False)
+    with pytest.raises(PanelError, match="with other values"):
+        read_panel(PanelSource(tmp_path / "prices.csv", reading=Reading(duplicates="drop_equal")))
+
+
+def test_statements_that_agree_are_no_contradiction(tmp_path: Path, prices: Path) -> None:
+    text = "symbol,known,eps,book\nAAA,2013-01-04,1,\nAAA,2013-01-04,,9\nAAA,2013-01-04,1,9\n"
+    panel = read_panel(PanelSource(prices, fundamentals=stated(tmp_path, text)))
+    assert (value(panel, "eps", "AAA", "2013-01-04"), value(panel, "book", "AAA", "2013-01-04")) == (1, 9)

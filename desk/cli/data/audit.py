@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..console import print_object, stdout_console
+from ..console import make_text, print_object, stdout_console
 from ..options import AsJson, AsOf, SectorsFile, check_file_exists
 from .settings import FundamentalsFile, MembersFile, ReadSettings, parse_reading
 
@@ -90,5 +90,5 @@ def _print_findings(shape: Mapping[str, Any], notes: Sequence[str], warnings: Se
         table = Table.grid(padding=(0, 2))
         for word, text in (("where", warning.where), ("why it matters", warning.why), ("what to do", warning.remedy)):
             if text:
-                table.add_row(Text(f"  {word}", style="dim"), Text(text))
+                table.add_row(Text(f"  {word}", style="dim"), make_text(text))
         console.print(table)

@@ -27,8 +27,9 @@ CAMPAIGN = """\
 market:
   panel: prices.parquet            # adjusted for splits and dividends; close_raw is the quoted close
   actions: actions.parquet
-  volumes: quoted
+  volumes: {volumes}                  # {meaning}
 """
+VOLUMES = {"quoted": "as traded that day, like close_raw; the prices are adjusted"}
 
 
 def fetch(
@@ -51,8 +52,8 @@ def fetch(
     from ....market import make_quotes
 
     source = choose_source()
-    fetched = make_quotes(source.download(names, begin))
     today = datetime.now(UTC).date()
+    fetched = make_quotes(source.download(names, begin), today)
     write_files(targets, fetched, source, begin, today)
     _print_outcome(targets, fetched, source, as_json=as_json)
 
@@ -84,9 +85,11 @@ def write_files(
     for target in targets.values():
         target.parent.mkdir(parents=True, exist_ok=True)
     origin = {"source": source.name, "licence": source.licence, "fetched": today.isoformat()}
+    origin["volumes"] = fetched.volumes
     for name, table in (("prices.parquet", fetched.prices), ("actions.parquet", fetched.actions)):
         pa_parquet.write_table(table.replace_schema_metadata(origin), targets[name])
-    body = CAMPAIGN.format(source=source.name, day=today, since=since, licence=source.licence, survivors=SURVIVORS)
+    facts = {"source": source.name, "day": today, "since": since, "licence": source.licence, "survivors": SURVIVORS}
+    body = CAMPAIGN.format(**facts, volumes=fetched.volumes, meaning=VOLUMES[fetched.volumes])
     targets["campaign.yaml"].write_text(body, encoding="utf-8")
 
 
@@ -106,6 +109,8 @@ def _print_outcome(targets: dict[str, Path], fetched: FetchedPrices, source: Pri
                 "first_day": str(days["min"].as_py()),
                 "last_day": str(days["max"].as_py()),
                 "rows": fetched.prices.num_rows,
+                "cut": [str(day) for day in fetched.cut],
+                "volumes": fetched.volumes,
                 "splits": splits,
                 "dividends": dividends,
                 "source": source.name,
@@ -117,6 +122,9 @@ def _print_outcome(targets: dict[str, Path], fetched: FetchedPrices, source: Pri
     print_plain(f"{span}: {plural(splits, 'split')}, {plural(dividends, 'dividend')}, from {source.name}")
     if fetched.absent:
         print_plain(f"without any price: {', '.join(fetched.absent)}")
+    for day in fetched.cut:
+        print_plain(f"left out: {day}, whose session may not be over; it comes once the day has ended in UTC")
+    print_plain(f"volumes: {VOLUMES[fetched.volumes]} (market.volumes: {fetched.volumes})")
     print_plain(f"licence: {source.licence}")
     print_plain(f"survivorship: {SURVIVORS}")
     print_plain(f"written: {', '.join(str(path) for path in targets.values())}")

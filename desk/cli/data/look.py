@@ -11,7 +11,7 @@ import typer
 
 from ...figures import DASH, count, percent, plural
 from ...profile import spark
-from ..console import print_object, print_plain, stdout_console
+from ..console import make_text, print_object, print_plain, stdout_console
 from ..options import AsJson, SectorsFile, check_file_exists
 from .settings import FundamentalsFile, MembersFile, ReadSettings, parse_reading
 
@@ -95,7 +95,8 @@ def _print_fields(summary: PanelOverview, units: Mapping[str, str]) -> None:
     for name in ("field", "unit", "filled", "lowest", "highest"):
         table.add_column(name, justify="left" if name in ("field", "unit") else "right")
     for name, field in list(summary.fields.items())[:SHOWN_FIELDS]:
-        table.add_row(name, units[name], percent(field.filled), _format_value(field.low), _format_value(field.high))
+        cells = (name, units[name], percent(field.filled), _format_value(field.low), _format_value(field.high))
+        table.add_row(*map(make_text, cells))
     print_plain("")
     stdout_console().print(table)
     if len(summary.fields) > SHOWN_FIELDS:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ...errors import DeskError
+from ..console import mask_unprintable
 from ..options import check_file_exists
 
 if TYPE_CHECKING:
@@ -48,9 +50,14 @@ def parse_reading(settings: Sequence[str] | None) -> Reading:
 
     Raises
     ------
+    DeskError
+        One holds a character that cannot be seen.
     SettingsError
         With every mistake in them.
     """
+    for setting in settings or ():
+        if (shown := mask_unprintable(setting)) != setting:
+            raise DeskError("the setting has a character that cannot be seen", field="--read", got=shown)
     from ....ledger import read_settings
     from ....market import Reading
 
