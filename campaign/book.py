@@ -210,6 +210,12 @@ def step_book(
         _refuse_data(data, rows, done[-1] if done else None, clock().date())
         live = _find_live(ledger, data, settings, done)
         known_windows = find_windows(ledger, data.panel, data.dataset)
+        if not done and not known_windows and len(rows) > 1:
+            raise _data_error(
+                "No campaign has fixed windows on this data, so earlier days may still become sealed ones.",
+                f"{len(rows)} days",
+                "a new book that begins on the panel's last day, or data on which a campaign has run",
+            )
         refuse_unpaid_days(ledger, data.panel, data.dataset, rows, live.sizing.evidence, known_windows)
         terms = _read_terms(ledger, live, settings)
         steps = []
@@ -284,13 +290,13 @@ def _read_day(panel: Panel, row: int, weights: Mapping[str, float], last: Mappin
     """Return what a step reads of a day and of the step before, as a JSON-able object."""
     held = {**last["ungated"]["holdings"], **last["account"]["holdings"]}
     names = sorted({*held, *last["approved"], *last["asked"]})
-    past = panel.rows(0, row + 1)
+    past, priced = panel.rows(0, row + 1), {*weights, *names}
     return {
         **{part: last[part] for part in CARRIED},
         "approved_for": last["decided_for"],
         "prices": _read_prices(panel, row, names, {name: holding[2] for name, holding in held.items()}),
         "weights": dict(weights),
-        "last_price": {name: day.isoformat() for name, day in find_last_price_days(past, {*weights, *held}).items()},
+        "last_price": {name: day.isoformat() for name, day in find_last_price_days(past, priced).items()},
         "decided_for": next_trading_day(past.dates).isoformat(),
     }
 

@@ -134,13 +134,17 @@ def build_targets(
     runner: Runner | None = None,
     run: str = "",
     held: Mapping[str, int] = MappingProxyType({}),
+    limits: RiskLimits | None = None,
 ) -> Targets:
     """Return what the accepted factors would hold after the panel's last day, and what the risk gate says to it.
 
-    Parameters are those of `find_live_books`; `held` are exposures held, in 1e-8 of equity.
+    Parameters are those of `find_live_books`; `held` are exposures held, in 1e-8 of equity, and `limits` may tighten
+    the policy of the workspace further.
     """
     live = find_live_books(ledger, panel, runner, run)
     policy = live.tighten(read_policy(ledger.workspace))
+    if limits is not None:
+        policy, _ = policy.tightened(limits)
     return Targets(live, ask_gate(live.weights(), live.sizing, policy, panel, ledger, held))
 
 

@@ -64,7 +64,7 @@ def refuse_unpaid_days(
             raise _unpaid_error(
                 "sealed (hold-out)",
                 (fixed.sealed_start, fixed.sealed_end),
-                "Begin after it, or open it first, once: alphaloom evidence open RUN.",
+                "Begin after it, or open it first, once: alphaloom evidence open RUN --reason WHY.",
             )
 
 

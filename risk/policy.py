@@ -23,6 +23,8 @@ STANDING_RULES: tuple[str, ...] = get_args(StandingRule)
 """The rules of evidence, in the order in which they are logged."""
 
 
+SHOWN_ID_CHARS = 9
+"""Characters of an id that commands and reports show."""
 EXPOSURE_RULES = frozenset({"single_name", "interval_width", "gross", "net", "turnover"})
 
 
@@ -36,6 +38,11 @@ class PolicyException(BaseModel):
     reason: str = Field(min_length=1, description="why, for whoever reads the decision")
     owner: str = Field(min_length=1, description="the person who answers for it")
     until: date = Field(description="the last day on which it holds")
+
+    def names(self, factor_id: str) -> bool:
+        """Tell whether this is the id that is meant, or its start."""
+        start = len(self.evidence) >= SHOWN_ID_CHARS and factor_id.startswith(self.evidence)
+        return start or factor_id == self.evidence
 
 
 class RiskLimits(BaseModel):
@@ -79,8 +86,11 @@ class Policy(RiskLimits):
     )
 
     def excepts(self, rule: str, factor_id: str, now: date) -> bool:
-        """Tell whether an exception that holds on a day lets a factor pass a rule of evidence."""
-        return any(one.rule == rule and one.evidence == factor_id and now <= one.until for one in self.exceptions)
+        """Tell whether an exception that holds on a day lets a factor pass a rule of evidence.
+
+        It may name the start of an id as commands show it, 9 characters or more.
+        """
+        return any(one.rule == rule and one.names(factor_id) and now <= one.until for one in self.exceptions)
 
     def tightened(self, asked: RiskLimits) -> tuple[Policy, tuple[str, ...]]:
         """Return the policy with what a campaign file sets wherever that is tighter, and a note on what is looser.

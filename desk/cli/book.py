@@ -88,7 +88,7 @@ def step(
     from .targets import find_settings
 
     with open_record(workspace or DEFAULT_WORKSPACE) as ledger:
-        settings = find_settings(ledger, find_book(ledger, name)[1].run, campaign)
+        settings = find_settings(ledger, find_book(ledger, name)[1].run, campaign, panel)
         read, dataset = settings.market.given(panel, sectors, None).open(settings.seed)
         with LazySandbox(settings.sandbox) as sandbox:
             data = BookData(read, dataset, sandbox, since.date() if since else None)

@@ -93,16 +93,17 @@ def compute_targets(
     name, place = locate_run(run, workspace) if run else ("", workspace or DEFAULT_WORKSPACE)
     with open_record(place) as ledger:
         name = find_campaign(ledger, name).id if name else ""
-        settings = find_settings(ledger, name, campaign)
+        settings = find_settings(ledger, name, campaign, panel)
         data = settings.market.given(panel, sectors, None)
         read, _ = data.open(settings.seed)
         read = _cut(read, day)
         with LazySandbox(settings.sandbox) as sandbox:
-            built = build_targets(ledger, read, sandbox, name, _read_held(held, read))
-    return _tell(built, read)
+            limits = settings.risk if campaign else None
+            built = build_targets(ledger, read, sandbox, name, _read_held(held, read), limits)
+    return {"synthetic": data.panel is None, **_tell(built, read)}
 
 
-def find_settings(ledger: Ledger, run: str, campaign: Path | None) -> Settings:
+def find_settings(ledger: Ledger, run: str, campaign: Path | None, panel: Path | None) -> Settings:
     """Return the settings that name the data: those of a campaign file, or of the run, or of the newest run."""
     from ...campaign import Settings
     from ...ledger import read_settings
@@ -111,7 +112,17 @@ def find_settings(ledger: Ledger, run: str, campaign: Path | None) -> Settings:
         settings = read_settings(campaign, Settings)
         return settings.on(settings.market.beside(campaign.parent))
     campaigns = [row for row in ledger.runs.all() if "settings" in row.config and run in ("", row.id)]
-    return Settings.from_record(campaigns[-1].config["settings"]) if campaigns else Settings()
+    if campaigns:
+        return Settings.from_record(campaigns[-1].config["settings"])
+    if panel is None:
+        raise DeskError(
+            "No campaign of this workspace says which data is meant.",
+            field="--panel",
+            allowed="a file with the newest prices",
+            hint="Add --panel FILE, or --campaign FILE whose market names one.",
+            code="no_data",
+        )
+    return Settings()
 
 
 def _cut(panel: Panel, day: datetime | None) -> Panel:
@@ -235,11 +246,13 @@ def _print(facts: dict[str, Any], out: Path | None) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    if facts["synthetic"]:
+        print_plain("data: a SYNTHETIC market; for your own prices add --panel FILE")
     print_plain(f"Targets for {facts['for']}, from what was known at the close of {facts['day']}.")
     for book in facts["books"]:
         proof = "as the gate tested it" if book["tested"] else "weights learnt after the tests"
         if len(book["factors"]) == 1:
-            proof = f"{percent(book['rate'], 0)} of the way to it is traded each day, as chosen on search"
+            proof = f"its score is followed by {percent(book['rate'], 0)} a day, each day's book in equal sleeves"
         names = ", ".join(short_id(name) for name in book["evidence"])
         print_plain(f"  {percent(book['share'], 0)} of equity a side follows {names} of {book['run']} ({proof})")
     for run, why in facts["left_out"].items():

@@ -10,6 +10,7 @@ from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from alphaloom.campaign import BookData, BookSettings, list_steps, open_book, replay_book, step_book, windows
@@ -103,6 +104,25 @@ def test_what_it_holds_is_what_the_gate_approved(ledger: Ledger, stepped: str) -
         bought = after["account"]["holdings"].keys() - held.keys()
         assert bought <= {name for name, target in before["approved"].items() if target}
     assert all(body["late"] for body in bodies)
+
+
+def test_no_fresh_price_is_called_stale(ledger: Ledger, stepped: str, panel: Panel) -> None:
+    last = {name: str(panel.dates[np.flatnonzero(np.isfinite(panel.fields["close"][:, column]))[-1]])
+            for column, name in enumerate(panel.symbols)}  # fmt: skip  # one map
+    bodies = list_steps(ledger, f"book-{stepped}")
+    for body in bodies:
+        stale = {one["asset"] for one in body["decision"]["rulings"] if "stale_data" in one["refusals"]}
+        assert all(last[name] < body["day"] for name in stale)
+
+
+def test_on_data_without_windows_a_new_book_begins_on_the_last_day(
+    ledger: Ledger, panel: Panel, workspace: Path
+) -> None:
+    shell_out(workspace, "DELETE FROM boundaries")
+    open_book(ledger, "fresh", BookSettings(), LATER)
+    with pytest.raises(RiskError, match="No campaign has fixed windows"):
+        step_book(ledger, "fresh", BookData(panel, "small", since=since(panel, 3)), lambda: LATER)
+    assert len(step_book(ledger, "fresh", BookData(panel, "small"), lambda: LATER)) == 1
 
 
 def test_a_step_before_its_session_is_forward_evidence(ledger: Ledger, panel: Panel) -> None:

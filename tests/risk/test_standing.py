@@ -99,6 +99,9 @@ def test_an_exception_holds_for_one_rule_of_one_factor_until_its_day(signal: Mak
         "proven",
         "original",
     )
+    shown = replace(by_hand, factor_id="f0123456789abcdef")
+    start = policy("proven", "original", evidence="f01234567")
+    assert refusals(signal(evidence="f0123456789abcdef"), state(), start, f0123456789abcdef=shown) == ()
     late = policy("proven", "original", until=date(2020, 3, 1))
     assert refusals(signal(), state(), late, f0=by_hand) == ("proven", "original")
 
