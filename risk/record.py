@@ -57,7 +57,7 @@ class _RecordReader:
         return Standing(
             factor_id=name,
             verdict=self._read_verdict(row, verdict, home),
-            digest=compute_digest(asdict(verdict)) if verdict else "",
+            digest=_digest_verdict(verdict) if verdict else "",
             trial=verdict.metrics.get("trial") if verdict else None,
             similarity_bp=_read_similarity(reasons),
             nearest=str(reasons.get("originality", {}).get("message", "")),
@@ -94,6 +94,11 @@ class _RecordReader:
     def _read_review(self, run: Run | None, home: str) -> str:
         decision = Reviews.of(self._ledger, run).decision(home) if run else None
         return REVIEW_WORDS.get(decision.decision, "") if decision else ""
+
+
+def _digest_verdict(verdict: VerdictRow) -> str:
+    """Return the digest of what a verdict says; the run's id is left out, so that equal runs give equal decisions."""
+    return compute_digest({name: value for name, value in asdict(verdict).items() if name != "run"})
 
 
 def _read_similarity(reasons: Mapping[str, Mapping[str, Any]]) -> int | None:

@@ -36,7 +36,7 @@ class Standing:
         what is not proven: ``by_hand``, ``imported``, ``watchlist``, ``rejected``; ``unproven`` where the verdict or
         its trial is not in the ledger.
     digest
-        SHA-256 of the verdict's row in the ledger; empty without one.
+        SHA-256 of what the verdict's row in the ledger says, without the run's id; empty without one.
     trial
         Number of the trial; None without one.
     similarity_bp

@@ -174,9 +174,9 @@ class SignalLine(ResultsPart):
     """One signal before the risk gate; exposures are basis points of equity, `refusals` the rules that refused it."""
 
     asset: str
-    target_bp: float | None = None
-    lo_bp: float | None = None
-    hi_bp: float | None = None
+    target_bp: int | float | None = None
+    lo_bp: int | float | None = None
+    hi_bp: int | float | None = None
     approved: bool = False
     refusals: tuple[str, ...] = ()
 

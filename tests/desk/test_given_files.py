@@ -50,8 +50,8 @@ def campaign(folder: Path, section: str) -> str:
 
 PIPED = {
     "campaign.yaml": ["run", "X"],
-    "panel.parquet": ["market", "audit", "X"],
-    "panel.csv": ["market", "audit", "X"],
+    "panel.parquet": ["data", "audit", "X"],
+    "panel.csv": ["data", "audit", "X"],
     "feed.xml": ["news", "add", "X"],
     "feed.jsonl": ["news", "add", "X"],
     "filing.txt": ["news", "add", "X"],
