@@ -65,7 +65,15 @@ def without_review(results: dict[str, Any]) -> dict[str, Any]:
     kept = {key: value for key, value in results.items() if key not in {"run", "report", "combination", "reviews"}}
     for entry in kept["accepted"]:
         assert entry["reasons"].pop()["step"] == "review"
+    kept["signals"] = without_standing(kept["signals"])
     return kept
+
+
+def without_standing(signals: dict[str, Any]) -> dict[str, Any]:
+    """Return a decision of the risk gate without the person's word on the evidence, and its id, which covers that."""
+    assert signals["standings"]
+    standings = {name: {**one, "review": ""} for name, one in signals["standings"].items()}
+    return {**signals, "id": "", "standings": standings}
 
 
 def test_all_approved_it_ends_as_a_run_that_asks_nobody(
@@ -75,6 +83,8 @@ def test_all_approved_it_ends_as_a_run_that_asks_nobody(
     results = ended(tmp_path, capsys, "--approve")
     assert {entry["id"] for entry in results["accepted"]} == {entry["id"] for entry in finished.accepted} != set()
     expected = {key: value for key, value in finished.record.items() if key not in {"report", "combination"}}
+    expected["signals"] = without_standing(expected["signals"])
+    assert {one["review"] for one in results["signals"]["standings"].values()} == {"approved"}
     assert without_review(results) == expected
     with Ledger.open(tmp_path, clock=lambda: markets.NOON) as ledger:
         kept = {entry["id"] for entry in (*results["accepted"], *results["members"])}
