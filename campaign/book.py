@@ -3,7 +3,7 @@
 A book is a run of the ledger whose id begins with "book-". A step is one event, named by its day, with everything that
 it read: so it is done once, a step that was killed is done again with the same result, and `replay_book` computes every
 account and decision again from the stored inputs, to the byte. Clocks enter no result; they say only whether a step was
-on record before the session that it is for (`late`).
+on record before the session that it is for (`late`), and refuse days that are not over.
 """
 
 from __future__ import annotations
@@ -42,15 +42,13 @@ from .windows import find_windows, name_window, refuse_unpaid_days
 
 PREFIX: Final = "book-"
 STEP_EVENT: Final = "book.step"
+CARRIED: Final = ("account", "ungated", "approved", "reducing", "asked")
+"""What a step takes over from the one before."""
 CENTS: Final = 100
 HOLIDAY_DAYS: Final = 5
 """Calendar days after the session of a decision up to which its approvals are filled: holidays are not known."""
 MIN_HELD_SHARE: Final = 0.5
 """Share of the held symbols that a panel must have to be the book's."""
-
-
-CARRIED: Final = ("account", "ungated", "approved", "reducing", "asked")
-"""What a step takes over from the one before."""
 
 
 class BookSettings(BaseModel):
@@ -190,14 +188,15 @@ def step_book(
     Parameters
     ----------
     clock
-        Returns the present time: it decides only whether a step is late.
+        Returns the present time: it decides whether a step is late, and refuses days that are still to come.
     told
         Is called after each step.
 
     Raises
     ------
     RiskError
-        Nothing can be traded, or a day belongs to a window that no trial or opening has paid for.
+        Nothing can be traded, the panel is not the book's, or a day belongs to a window that no trial or opening has
+        paid for.
     RunLocked
         Another process steps this book.
     """
@@ -247,7 +246,7 @@ def _refuse_data(data: BookData, rows: Sequence[int], last: Mapping[str, Any] | 
             "The panel lacks the day of the last step.", str(data.panel.dates[0]), f"a row for {last['day']}"
         )
     held = last["account"]["holdings"]
-    there = sum(name in set(data.panel.symbols) for name in held)
+    there = len({*held} & {*data.panel.symbols})
     if there < MIN_HELD_SHARE * len(held):
         raise _data_error(
             "The panel is of other symbols.", f"{there} of {len(held)} held", "the symbols that the book holds"
@@ -302,29 +301,31 @@ def _read_day(panel: Panel, row: int, weights: Mapping[str, float], last: Mappin
 
 
 def _read_prices(panel: Panel, row: int, names: list[str], seen: Mapping[str, str]) -> dict[str, Any]:
-    """Return the day's prices of some symbols, and each holding's close on the day of its last value."""
+    """Return the day's prices of some symbols, and each holding's close on the day of its last value.
+
+    `seen` is the day of the last value of each holding.
+    """
     column = {symbol: place for place, symbol in enumerate(panel.symbols)}
-    opens, closes, volumes = (panel.fields[name] for name in ("open", "close", "volume"))
+    valued = {day: int(np.searchsorted(panel.dates, np.datetime64(day, "D"))) for day in {*seen.values()}}
+    rows = {day: place for day, place in valued.items() if place < panel.days and str(panel.dates[place]) == day}
 
-    def at(values: Any, where: int) -> dict[str, float]:
-        cells = {name: float(values[where, column[name]]) for name in names if name in column}
-        return {name: value for name, value in cells.items() if np.isfinite(value) and (value > 0 or values is volumes)}
+    def at(field: str, places: Mapping[str, int]) -> dict[str, float]:
+        """Return the cells that have a price, by symbol; row -1 is before the panel."""
+        values = panel.fields[field]
+        cells = {
+            name: float(values[place, column[name]]) for name, place in places.items() if name in column and place >= 0
+        }
+        return {name: cell for name, cell in cells.items() if np.isfinite(cell) and (cell > 0 or field == "volume")}
 
-    last: dict[str, float] = {}
-    before: dict[str, float] = {}
-    for name, day in seen.items():
-        place = int(np.searchsorted(panel.dates, np.datetime64(day, "D")))
-        if place < panel.days and str(panel.dates[place]) == day:
-            last |= {own: price for own, price in at(closes, place).items() if own == name}
-            before |= {own: price for own, price in at(closes, place - 1).items() if own == name and place}
+    today, last = dict.fromkeys(names, row), {name: rows[day] for name, day in seen.items() if day in rows}
     return {
         "day": str(panel.dates[row]),
-        "opens": at(opens, row),
-        "closes": at(closes, row),
-        "volumes": at(volumes, row),
-        "last": last,
-        "before": before,
-        "previous": at(closes, row - 1) if row else {},
+        "opens": at("open", today),
+        "closes": at("close", today),
+        "volumes": at("volume", today),
+        "last": at("close", last),
+        "before": at("close", {name: place - 1 for name, place in last.items()}),
+        "previous": at("close", dict.fromkeys(names, row - 1)),
     }
 
 

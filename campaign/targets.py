@@ -210,17 +210,16 @@ def _stand_alone(entry: Entry) -> RunBook:
     """
     terms = entry.terms
     sign, horizon = (terms.sign, terms.horizon_days) if terms else (1, DEFAULT_HORIZON_DAYS)
-    weights = {entry.factor_id: float(sign)}
     return RunBook(
-        entry.factor_id,
-        (entry.factor_id,),
-        weights,
-        RATE_ALONE,
-        "equal",
-        False,
-        horizon,
-        UNITS_PER_EQUITY,
-        RiskLimits(),
+        run=entry.factor_id,
+        evidence=(entry.factor_id,),
+        weights={entry.factor_id: float(sign)},
+        rate=RATE_ALONE,
+        combiner="equal",
+        tested=False,
+        horizon_days=horizon,
+        doubt_e8=UNITS_PER_EQUITY,
+        limits=RiskLimits(),
     )
 
 

@@ -1,6 +1,7 @@
 """The limits of a book, and the rules that compare integers with them.
 
-A person sets the limits in the campaign file. Each rule is a comparison that is recorded whether it binds or not.
+A person sets the limits in the policy of the workspace, and a campaign file may tighten them. Each rule is a comparison
+that is recorded whether it binds or not.
 """
 
 from __future__ import annotations
@@ -157,13 +158,9 @@ class RuleCheck:
 
     def told(self) -> dict[str, JSON]:
         """Return the check for a person: exposures in basis points, with four decimals at most."""
-        if self.rule not in EXPOSURE_RULES:
+        if self.rule not in EXPOSURE_RULES or self.actual is None or self.limit is None:
             return self.record()
-        in_bp = {name: None if value is None else value / UNITS_PER_BP for name, value in self._compared()}
-        return {**self.record(), **in_bp}
-
-    def _compared(self) -> tuple[tuple[str, int | None], ...]:
-        return ("actual", self.actual), ("limit", self.limit)
+        return {**self.record(), "actual": self.actual / UNITS_PER_BP, "limit": self.limit / UNITS_PER_BP}
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,15 +147,10 @@ def _check_original(
 ) -> RuleCheck:
     """Check the largest share of a formula that is known; one that nobody compared fails like a copy."""
     judged = [one for one in found if not policy.excepts("original", one.factor_id, now)]
-    worst = max(judged, key=lambda one: (_similarity(one), one.factor_id), default=None)
-    actual = None if lost or (worst is not None and worst.similarity_bp is None) else _similarity(worst)
-    passed = actual is not None and actual <= policy.similarity_cap_bp
-    about = lost[0] if lost else worst.factor_id if worst else ""
-    return RuleCheck("original", actual, policy.similarity_cap_bp, passed, binds, about=about)
-
-
-def _similarity(one: Standing | None) -> int:
-    """Return the known share in basis points; above a copy where nobody compared, and 0 where nothing is judged."""
-    if one is None:
-        return 0
-    return 10_001 if one.similarity_bp is None else one.similarity_bp
+    unknown = [*lost, *(one.factor_id for one in judged if one.similarity_bp is None)]
+    if unknown:
+        return RuleCheck("original", None, policy.similarity_cap_bp, False, binds, about=unknown[0])
+    actual, about = max(((one.similarity_bp or 0, one.factor_id) for one in judged), default=(0, ""))
+    return RuleCheck(
+        "original", actual, policy.similarity_cap_bp, actual <= policy.similarity_cap_bp, binds, about=about
+    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import itertools
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -16,7 +15,7 @@ import typer
 
 from ..figures import count, number, percent, plural
 from .console import print_object, print_plain, stdout_console
-from .options import AsJson, CampaignFile, PanelFile, SectorsFile, Workspace, refuse_existing
+from .options import AsJson, CampaignFile, DataOptions, PanelFile, SectorsFile, Workspace, refuse_existing
 from .run_lookup import DEFAULT_WORKSPACE, open_record
 
 if TYPE_CHECKING:
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Keep a paper book that lives: one step a day, through the risk gate.")
 BookName = Annotated[str, typer.Argument(metavar="NAME", help="The book's name.")]
-TRADING_DAYS_A_YEAR = 252
 STEP_COLUMNS = (
     "day", "window", "equity", "ungated_equity", "pnl", "gross", "net", "fills", "approved", "refused", "late",
 )  # fmt: skip  # a table
@@ -88,8 +86,9 @@ def step(
     from .targets import find_settings
 
     with open_record(workspace or DEFAULT_WORKSPACE) as ledger:
-        settings = find_settings(ledger, find_book(ledger, name)[1].run, campaign, panel)
-        read, dataset = settings.market.given(panel, sectors, None).open(settings.seed)
+        place = DataOptions(campaign, panel, sectors, None, workspace)
+        settings = find_settings(ledger, find_book(ledger, name)[1].run, place)
+        read, dataset = settings.market.open(settings.seed)
         with LazySandbox(settings.sandbox) as sandbox:
             data = BookData(read, dataset, sandbox, since.date() if since else None)
             steps = step_book(ledger, name, data, _read_clock, lambda one: None if as_json else print_plain(_say(one)))
@@ -202,18 +201,21 @@ def _summarise(name: str, steps: Sequence[BookStep]) -> dict[str, Any]:
 
 
 def _measure(equity: Sequence[float]) -> dict[str, float | None]:
-    """Return return, largest drawdown and yearly Sharpe ratio of a book valued at its closes."""
-    if len(equity) < 2:
+    """Return return, largest drawdown and yearly Sharpe ratio of a book valued at its closes; None where undefined."""
+    import numpy as np
+
+    from ...evidence.scoring import annual_sharpe
+
+    values = np.array(equity)
+    if len(values) < 2 or (values <= 0).any():
         return {"return": None, "drawdown": None, "sharpe": None}
-    daily = [later / earlier - 1.0 for earlier, later in itertools.pairwise(equity) if earlier > 0]
-    mean = math.fsum(daily) / max(len(daily), 1)
-    variance = math.fsum((value - mean) ** 2 for value in daily) / max(len(daily) - 1, 1)
-    highest, fall = equity[0], 0.0
-    for value in equity:
-        highest = max(highest, value)
-        fall = min(fall, value / highest - 1.0)
-    sharpe = mean / math.sqrt(variance) * math.sqrt(TRADING_DAYS_A_YEAR) if variance > 0 else None
-    return {"return": equity[-1] / equity[0] - 1.0, "drawdown": fall, "sharpe": sharpe}
+    sharpe = annual_sharpe(values[1:] / values[:-1] - 1.0)
+    fall = values / np.maximum.accumulate(values) - 1.0
+    return {
+        "return": float(values[-1] / values[0] - 1.0),
+        "drawdown": float(fall.min()),
+        "sharpe": None if np.isnan(sharpe) else float(sharpe),
+    }
 
 
 def _print(facts: Mapping[str, Any]) -> None:

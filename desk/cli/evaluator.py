@@ -18,6 +18,7 @@ from ...factors import Expression, parse
 from ...factors.similarity import KnownFormula, compare_formulas
 from ...ledger import Ledger, Run, compute_digest, read_settings
 from ...library import find_entry
+from ...market import Panel
 from ...search import SearchConstraints
 from ..errors import DeskError
 from .options import DataOptions
@@ -67,7 +68,11 @@ def settings_at(place: DataOptions) -> Settings:
 
 def data_of(place: DataOptions, evaluator: Evaluator) -> dict[str, Any]:
     """Return the facts of an evaluator's prices: those of a file, or the synthetic market."""
-    settings, panel = settings_at(place), evaluator.panel
+    return describe_data(settings_at(place), evaluator.panel)
+
+
+def describe_data(settings: Settings, panel: Panel) -> dict[str, Any]:
+    """Return the facts of prices that settings name: those of a file, or the synthetic market."""
     file = settings.market.panel
     return {
         "synthetic": file is None,

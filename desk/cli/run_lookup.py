@@ -117,7 +117,8 @@ def open_record(place: Path) -> Iterator[Ledger]:
     from ...ledger.database import has_record
 
     if not has_record(place):
-        hint = "Name a workspace with --workspace DIR, or begin one: alphaloom run."
-        raise WorkspaceError(f"There is no record of runs at {place}.", field="--workspace", hint=hint)
+        reason = "there is no ledger in it" if place.is_dir() else "it is not there"
+        hint = "Name a workspace with --workspace DIR, or begin one: alphaloom run, or alphaloom library add."
+        raise WorkspaceError(f"There is no record at {place}: {reason}.", field="--workspace", hint=hint)
     with Ledger.open(place, clock=lambda: datetime.now(UTC)) as ledger:
         yield ledger

@@ -15,7 +15,17 @@ import typer
 from ..errors import DeskError
 from ..figures import count, number, percent, plural, short_id
 from .console import mask_unprintable, print_object, print_plain, stdout_console
-from .options import AsJson, CampaignFile, PanelFile, SectorsFile, Workspace, check_file_exists, refuse_existing
+from .options import (
+    AsJson,
+    CampaignFile,
+    DataOptions,
+    PanelFile,
+    SectorsFile,
+    Workspace,
+    check_file_exists,
+    data_line,
+    refuse_existing,
+)
 from .run_lookup import DEFAULT_WORKSPACE, locate_run, open_record
 
 if TYPE_CHECKING:
@@ -60,7 +70,7 @@ def targets(
     _refuse_format(out)
     if out is not None:
         refuse_existing(out, force=force)
-    facts = compute_targets(run, panel, sectors, campaign, day, held, workspace)
+    facts = compute_targets(run, DataOptions(campaign, panel, sectors, None, workspace), day, held)
     if out is not None:
         _write(out, facts["targets"])
     if as_json:
@@ -76,45 +86,37 @@ def _refuse_format(out: Path | None) -> None:
         )
 
 
-def compute_targets(
-    run: str,
-    panel: Path | None,
-    sectors: Path | None,
-    campaign: Path | None,
-    day: datetime | None,
-    held: Path | None,
-    workspace: Path | None,
-) -> dict[str, Any]:
+def compute_targets(run: str, place: DataOptions, day: datetime | None, held: Path | None) -> dict[str, Any]:
     """Return the targets with their decision, the books behind them, and what is left out."""
     from ...campaign import build_targets
     from ...evaluation import find_campaign
     from ...evidence.values import LazySandbox
+    from .evaluator import describe_data
 
-    name, place = locate_run(run, workspace) if run else ("", workspace or DEFAULT_WORKSPACE)
-    with open_record(place) as ledger:
+    name, workspace = locate_run(run, place.workspace) if run else ("", place.workspace or DEFAULT_WORKSPACE)
+    with open_record(workspace) as ledger:
         name = find_campaign(ledger, name).id if name else ""
-        settings = find_settings(ledger, name, campaign, panel)
-        data = settings.market.given(panel, sectors, None)
-        read, _ = data.open(settings.seed)
-        read = _cut(read, day)
+        settings = find_settings(ledger, name, place)
+        panel = _cut(settings.market.open(settings.seed)[0], day)
         with LazySandbox(settings.sandbox) as sandbox:
-            limits = settings.risk if campaign else None
-            built = build_targets(ledger, read, sandbox, name, _read_held(held, read), limits)
-    return {"synthetic": data.panel is None, **_tell(built, read)}
+            limits = settings.risk if place.campaign else None
+            built = build_targets(ledger, panel, sandbox, name, _read_held(held, panel), limits)
+    return {"data": describe_data(settings, panel), **_tell(built, panel)}
 
 
-def find_settings(ledger: Ledger, run: str, campaign: Path | None, panel: Path | None) -> Settings:
-    """Return the settings that name the data: those of a campaign file, or of the run, or of the newest run."""
+def find_settings(ledger: Ledger, run: str, place: DataOptions) -> Settings:
+    """Return the settings that name the data: of a campaign file, or of the run, or of the newest run.
+
+    Files that the person names take the place of those of the run.
+    """
     from ...campaign import Settings
-    from ...ledger import read_settings
+    from .evaluator import settings_at
 
-    if campaign is not None:
-        settings = read_settings(campaign, Settings)
-        return settings.on(settings.market.beside(campaign.parent))
     campaigns = [row for row in ledger.runs.all() if "settings" in row.config and run in ("", row.id)]
-    if campaigns:
-        return Settings.from_record(campaigns[-1].config["settings"])
-    if panel is None:
+    if place.campaign is None and campaigns:
+        recorded = Settings.from_record(campaigns[-1].config["settings"])
+        return recorded.on(recorded.market.given(place.panel, place.sectors, place.as_of))
+    if place.campaign is None and place.panel is None:
         raise DeskError(
             "No campaign of this workspace says which data is meant.",
             field="--panel",
@@ -122,7 +124,7 @@ def find_settings(ledger: Ledger, run: str, campaign: Path | None, panel: Path |
             hint="Add --panel FILE, or --campaign FILE whose market names one.",
             code="no_data",
         )
-    return Settings()
+    return settings_at(place)
 
 
 def _cut(panel: Panel, day: datetime | None) -> Panel:
@@ -214,6 +216,7 @@ def _tell(built: Targets, panel: Panel) -> dict[str, Any]:
 
 def _write(out: Path, rows: list[dict[str, Any]]) -> None:
     """Write the table whole or not at all."""
+    from ...ledger.calls import escape_formula
     from ...ledger.files import write_whole
 
     if out.suffix == ".parquet":
@@ -230,24 +233,17 @@ def _write(out: Path, rows: list[dict[str, Any]]) -> None:
     lines = io.StringIO()
     writer = csv.writer(lines, lineterminator="\n")
     writer.writerow(TARGET_COLUMNS)
-    writer.writerows([_cell(row[name]) for name in TARGET_COLUMNS] for row in rows)
+    for row in rows:
+        cells = (row[name] for name in TARGET_COLUMNS)
+        writer.writerow(f"{cell:.8f}" if isinstance(cell, float) else escape_formula(cell) for cell in cells)
     write_whole(out, lines.getvalue().encode())
-
-
-def _cell(value: object) -> str:
-    """Return a cell of CSV; a text that a spreadsheet would take for a formula begins with an apostrophe."""
-    if isinstance(value, float):
-        return f"{value:.8f}"
-    text = str(value)
-    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t")) else text
 
 
 def _print(facts: dict[str, Any], out: Path | None) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    if facts["synthetic"]:
-        print_plain("data: a SYNTHETIC market; for your own prices add --panel FILE")
+    print_plain(data_line(facts["data"]))
     print_plain(f"Targets for {facts['for']}, from what was known at the close of {facts['day']}.")
     for book in facts["books"]:
         proof = "as the gate tested it" if book["tested"] else "weights learnt after the tests"

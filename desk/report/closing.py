@@ -81,6 +81,7 @@ class Risk:
     facts: Facts
     bounds: str
     withheld: Sequence[str]
+    notes: Sequence[str]
     evidence: Sequence[tuple[str, str, str, str]]
     standings: Facts
     refused: Sequence[tuple[str, str, str]]
@@ -235,6 +236,7 @@ def build_risk(signals: SignalSummary | None) -> Risk | None:
         ],
         bounds=signals.bounds if refused else "",
         withheld=signals.withheld_for,
+        notes=signals.policy_notes,
         evidence=[_make_evidence_row(check) for check in signals.evidence],
         standings=[(short_id(name), _describe_standing(line)) for name, line in sorted(signals.standings.items())],
         refused=[_make_refused_row(signal) for signal in refused[:MAX_REFUSED_SIGNALS_SHOWN]],

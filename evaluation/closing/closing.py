@@ -144,18 +144,18 @@ def close(evaluator: Evaluator, accepted: Sequence[str], open_sealed: bool) -> C
     compared = traded.combining.compare()
     horizon = evaluator.settings.horizon_days
     return Closing(
-        parts,
-        score,
-        sealed,
-        book,
-        curve,
-        search,
-        stress,
-        traded.combination,
-        compared,
-        target_weights(score[-horizon:], horizon)[-1],
-        traded.evidence,
-        traded.tested,
+        parts=parts,
+        score=score,
+        sealed=sealed,
+        book=book,
+        curve=curve,
+        search=search,
+        stress=stress,
+        combination=traded.combination,
+        compared=compared,
+        targets=target_weights(score[-horizon:], horizon)[-1],
+        evidence=traded.evidence,
+        tested=traded.tested,
     )
 
 

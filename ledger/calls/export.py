@@ -121,12 +121,12 @@ def _write_csv(folder: Path, heads: Heads, file: Path) -> None:
         table = csv.DictWriter(out, CALL_COLUMNS)
         table.writeheader()
         table.writerows(
-            {key: _escape_formula(value) for key, value in row.items()} for row in _iter_calls(folder, heads)
+            {key: escape_formula(value) for key, value in row.items()} for row in _iter_calls(folder, heads)
         )
 
 
-def _escape_formula(value: Any) -> Any:
-    """Return a cell that no spreadsheet executes as a formula: names come from the callers."""
+def escape_formula(value: Any) -> Any:
+    """Return a cell of CSV that no spreadsheet executes as a formula: names come from elsewhere."""
     return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
 
 

@@ -129,6 +129,12 @@ def test_the_risk_gate_shows_what_stands_behind_the_signals(finished: Run) -> No
     assert said in plain(text)
 
 
+def test_a_limit_that_does_not_hold_is_told(finished: Run) -> None:
+    note = "risk.gross_cap_bp: the campaign file asks for 30000"
+    signals = example.results()["signals"] | {"policy_notes": [note]}
+    assert note in plain(html(finished(example.results() | {"signals": signals})))
+
+
 def test_signals_withheld_for_a_leak_alarm_are_told(finished: Run) -> None:
     withheld = example.results()["signals"] | {"approved": 0, "withheld_for": ["f0123456789abcdef"]}
     assert "No signal is let out" in html(finished(example.results() | {"signals": withheld}))

@@ -27,7 +27,7 @@ from ..options import (
     Workspace,
     refuse_existing,
 )
-from ..run_lookup import DEFAULT_WORKSPACE
+from ..run_lookup import DEFAULT_WORKSPACE, open_record
 
 if TYPE_CHECKING:
     from ....evaluation import AdmittedFactor
@@ -45,15 +45,10 @@ FactorName = Annotated[
 @contextmanager
 def _open_library(workspace: Path | None, *, make: bool = False) -> Iterator[Ledger]:
     """Open the ledger of a workspace; a missing one is created only with `make`."""
-    from ....ledger import Ledger, WorkspaceError
-    from ....ledger.database import has_record
+    from ....ledger import Ledger
 
     place = workspace or DEFAULT_WORKSPACE
-    if not make and not has_record(place):
-        reason = "there is no ledger in it" if place.is_dir() else "it is not there"
-        hint = "Name a workspace with --workspace DIR, or begin one: alphaloom run, or alphaloom library add."
-        raise WorkspaceError(f"There is no library at {place}: {reason}.", field="--workspace", hint=hint)
-    with Ledger.open(place, clock=_read_clock) as ledger:
+    with Ledger.open(place, clock=_read_clock) if make else open_record(place) as ledger:
         yield ledger
 
 
