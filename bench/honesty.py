@@ -236,7 +236,9 @@ def planted(question: Question) -> bool:
     wrong, accepted = sum(map(false_ones, answers)), sum(len(row["truth"]) for row in answers)
     alphas, seen = sum(row["alphas"] for row in answers), sum(row["found"] for row in answers)
     alive = sum(1 for row in answers if row["likeness"] >= LIKE)
-    say(f"planted alphas found: {with_interval(seen, alphas)}; missed {alphas - seen}")
+    say(f"planted alphas found, alone or in a combination: {with_interval(seen, alphas)}; missed {alphas - seen}")
+    parts, true_parts = sum(row["parts"] for row in answers), sum(row["true_parts"] for row in answers)
+    say(f"true alphas among the members of accepted combinations: {with_interval(true_parts, parts)}")
     say(f"markets on which one of them was found and accepted: {with_interval(alive, question.seeds)}")
     share = wrong / accepted if accepted else 0.0
     return verdict(
@@ -269,7 +271,10 @@ def planted_campaign(seed: int, question: Question) -> dict[str, Any]:
     plants = engine.evaluate([plant.text for plant in market.plants])
     expected = market.expected_return.astype(np.float32)
     truth = [sign * mean_rank_ic(one, expected, selection) for sign, one in zip(signs, values, strict=True)]
-    likeness = [max((abs(mean_rank_ic(one, plant, whole)) for one in values), default=0.0) for plant in plants]
+    parts = engine.evaluate(sorted({text for entry in record["accepted"] for text in entry["texts"].values()}))
+    true_parts = sum(1 for one in parts if abs(mean_rank_ic(one, expected, selection)) >= FALSE)
+    held = [*values, *parts]
+    likeness = [max((abs(mean_rank_ic(one, plant, whole)) for one in held), default=0.0) for plant in plants]
     shutil.rmtree(workspace, ignore_errors=True)
     return {
         "evaluations": record["evaluations"],
@@ -278,6 +283,8 @@ def planted_campaign(seed: int, question: Question) -> dict[str, Any]:
         "alphas": len(plants),
         "found": sum(1 for value in likeness if value >= LIKE),
         "likeness": round(max(likeness, default=0.0), 4),
+        "parts": len(parts),
+        "true_parts": true_parts,
     }
 
 
