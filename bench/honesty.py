@@ -271,7 +271,8 @@ def planted_campaign(seed: int, question: Question) -> dict[str, Any]:
     plants = engine.evaluate([plant.text for plant in market.plants])
     expected = market.expected_return.astype(np.float32)
     truth = [sign * mean_rank_ic(one, expected, selection) for sign, one in zip(signs, values, strict=True)]
-    parts = engine.evaluate(sorted({text for entry in record["accepted"] for text in entry["texts"].values()}))
+    members = {text for entry in record["accepted"] for text in (entry.get("texts") or {}).values()}
+    parts = engine.evaluate(sorted(members))
     true_parts = sum(1 for one in parts if abs(mean_rank_ic(one, expected, selection)) >= FALSE)
     held = [*values, *parts]
     likeness = [max((abs(mean_rank_ic(one, plant, whole)) for one in held), default=0.0) for plant in plants]

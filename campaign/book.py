@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Any, Final
 
 import numpy as np
@@ -36,17 +36,15 @@ from ..risk import (
     size_book,
 )
 from ..sandbox import Runner
+from .facts import SymbolFacts, list_sessions, read_facts
 from .targets import LiveBooks, find_live_books
-from .trade import find_last_price_days, next_trading_day
+from .trade import CENTS, HOLIDAY_DAYS, next_trading_day
 from .windows import find_windows, name_window, refuse_unpaid_days
 
 PREFIX: Final = "book-"
 STEP_EVENT: Final = "book.step"
 CARRIED: Final = ("account", "ungated", "approved", "reducing", "asked")
 """What a step takes over from the one before."""
-CENTS: Final = 100
-HOLIDAY_DAYS: Final = 5
-"""Calendar days after the session of a decision up to which its approvals are filled: holidays are not known."""
 MIN_HELD_SHARE: Final = 0.5
 """Share of the held symbols that a panel must have to be the book's."""
 
@@ -220,7 +218,8 @@ def step_book(
         steps = []
         for row in rows:
             last = done[-1] if done else begin(settings)
-            inputs = {**terms, **_read_day(data.panel, row, live.weights(row), last)}
+            styled = terms["policy"]["style_cap_bp"] is not None
+            inputs = {**terms, **_read_day(data.panel, row, live.weights(row), last, styled)}
             body = take_step(inputs)
             body |= {
                 "late": clock().date().isoformat() >= body["decided_for"],
@@ -285,7 +284,9 @@ def begin(settings: BookSettings) -> dict[str, Any]:
     return {"account": account, "ungated": account, "approved": {}, "reducing": [], "asked": {}, "decided_for": ""}
 
 
-def _read_day(panel: Panel, row: int, weights: Mapping[str, float], last: Mapping[str, Any]) -> dict[str, Any]:
+def _read_day(
+    panel: Panel, row: int, weights: Mapping[str, float], last: Mapping[str, Any], with_styles: bool
+) -> dict[str, Any]:
     """Return what a step reads of a day and of the step before, as a JSON-able object."""
     held = {**last["ungated"]["holdings"], **last["account"]["holdings"]}
     names = sorted({*held, *last["approved"], *last["asked"]})
@@ -295,7 +296,8 @@ def _read_day(panel: Panel, row: int, weights: Mapping[str, float], last: Mappin
         "approved_for": last["decided_for"],
         "prices": _read_prices(panel, row, names, {name: holding[2] for name, holding in held.items()}),
         "weights": dict(weights),
-        "last_price": {name: day.isoformat() for name, day in find_last_price_days(past, priced).items()},
+        "facts": {name: one.record() for name, one in read_facts(past, priced, with_styles).items()},
+        "sessions": [day.isoformat() for day in list_sessions(past)],
         "decided_for": next_trading_day(past.dates).isoformat(),
     }
 
@@ -341,8 +343,9 @@ def take_step(inputs: Mapping[str, Any]) -> dict[str, Any]:
     horizon, doubt, reason, evidence = inputs["sizing"]
     held = {name: round(weight * UNITS_PER_EQUITY) for name, weight in account.weights().items()}
     weights = inputs["weights"] if account.equity > 0 else {}  # a ruined book is closed
-    sized = size_book(weights, Sizing(horizon, doubt, reason, evidence), policy, held)
     day, state = date.fromisoformat(inputs["decided_for"]), _state(account, held, inputs)
+    until = day + timedelta(days=HOLIDAY_DAYS)
+    sized = size_book(weights, Sizing(horizon, doubt, reason, evidence), policy, until, held)
     decision = decide(sized.signals, state, policy, day, _standings(inputs))
     return {
         "day": prices.day,
@@ -379,9 +382,11 @@ def _trade(
 
 def _state(account: PaperAccount, held: Mapping[str, int], inputs: Mapping[str, Any]) -> BookState:
     """Return the book as the gate reads it: whole numbers."""
-    days = {name: date.fromisoformat(day) for name, day in inputs["last_price"].items()}
+    facts = {name: SymbolFacts(*row).at(account.equity) for name, row in inputs["facts"].items()}
+    sessions = tuple(date.fromisoformat(day) for day in inputs["sessions"])
     equity, pnl = round(account.equity * CENTS), round(account.pnl * CENTS)
-    return BookState(held, days, equity, max(round(account.high_water * CENTS), equity, 1), pnl)
+    high = max(round(account.high_water * CENTS), equity, 1)
+    return BookState(held, facts, equity, high, pnl, sessions=sessions)
 
 
 def _standings(inputs: Mapping[str, Any]) -> dict[str, Standing]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from types import MappingProxyType
@@ -30,9 +30,13 @@ from ..risk import (
     read_standings,
     size_book,
 )
+from .facts import list_sessions, read_facts
 
-START_CENTS = 100_000_000_00
+CENTS = 100
+START_CENTS = 1_000_000_00
 """Equity of a campaign's paper book, in cents; exposures are shares of it."""
+HOLIDAY_DAYS = 5
+"""Calendar days after the session of a decision up to which its signals may be acted on: holidays are not known."""
 RECENT_DAYS, MIN_WEEKDAY_SHARE = 250, 0.2
 """A weekday counts as a trading day if it has a fifth as many of the last 250 days as the most frequent weekday;
 special sessions have fewer."""
@@ -105,10 +109,19 @@ def ask_gate(
     What stands behind the signals is read from the ledger. `held` are exposures in 1e-8 of equity; without any it is a
     new paper book.
     """
-    book = size_book(weights, sizing, policy, held)
-    state = BookState(held, find_last_price_days(panel), equity=START_CENTS, high_water=START_CENTS)
+    day = next_trading_day(panel.dates)
+    book = size_book(weights, sizing, policy, day + timedelta(days=HOLIDAY_DAYS), held)
+    facts = read_facts(panel, with_styles=policy.style_cap_bp is not None)
+    equity = START_CENTS / CENTS
+    state = BookState(
+        held,
+        {name: one.at(equity) for name, one in facts.items()},
+        equity=START_CENTS,
+        high_water=START_CENTS,
+        sessions=list_sessions(panel),
+    )
     known = read_standings(ledger, sizing.evidence)
-    decision = decide(book.signals, state, policy, next_trading_day(panel.dates), known)
+    decision = decide(book.signals, state, policy, day, known)
     return Trade(decision, book, weights, sizing.doubt_e8)
 
 
@@ -159,14 +172,6 @@ def _describe_ruling(ruling: dict[str, Any]) -> dict[str, Any]:
     signal = ruling["signal"]
     bounds = {f"{name}_bp": signal[f"{name}_e8"] / UNITS_PER_BP for name in ("target", "lo", "hi")}
     return {"asset": ruling["asset"], **bounds, "approved": ruling["approved"], "refusals": ruling["refusals"]}
-
-
-def find_last_price_days(panel: Panel, names: Collection[str] = ()) -> dict[str, date]:
-    """Return the day of each symbol's last close on a panel; of some symbols, or of all."""
-    priced = ~np.isnan(panel.fields["close"])
-    last = panel.days - 1 - priced[::-1].argmax(axis=0)
-    ever = [column for column in np.flatnonzero(priced.any(axis=0)) if not names or panel.symbols[column] in names]
-    return {panel.symbols[column]: _to_date(panel.dates[last[column]]) for column in ever}
 
 
 def _to_date(value: np.datetime64) -> date:

@@ -8,15 +8,27 @@ from ..lazy import lazy_names
 
 if TYPE_CHECKING:
     from .decision import Approved as Approved, Decision as Decision, decide as decide
+    from .events import (
+        BookEvent as BookEvent,
+        DayRolled as DayRolled,
+        Delisted as Delisted,
+        Filled as Filled,
+        Flowed as Flowed,
+        ModeSet as ModeSet,
+        Paid as Paid,
+        Priced as Priced,
+        Rejected as Rejected,
+        apply as apply,
+    )
     from .policy import (
         STANDING_RULES as STANDING_RULES,
         Policy as Policy,
         PolicyException as PolicyException,
         RiskLimits as RiskLimits,
-        SignalChange as SignalChange,
     )
     from .policy_file import POLICY_FILE as POLICY_FILE, read_policy as read_policy
     from .record import read_standings as read_standings
+    from .rules import RULES as RULES, RuleCheck as RuleCheck, SignalChange as SignalChange
     from .signal import (
         UNITS_PER_BP as UNITS_PER_BP,
         UNITS_PER_EQUITY as UNITS_PER_EQUITY,
@@ -30,18 +42,20 @@ if TYPE_CHECKING:
         size_book as size_book,
     )
     from .standing import SEPARATOR as SEPARATOR, Standing as Standing, list_ids as list_ids
-    from .state import BookState as BookState
+    from .state import AssetFacts as AssetFacts, BookState as BookState, Mode as Mode
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
             "decision": "Approved Decision decide",
-            "policy": "STANDING_RULES SignalChange RiskLimits Policy PolicyException",
+            "events": "BookEvent DayRolled Delisted Filled Flowed ModeSet Paid Priced Rejected apply",
+            "policy": "STANDING_RULES RiskLimits Policy PolicyException",
             "policy_file": "POLICY_FILE read_policy",
             "record": "read_standings",
+            "rules": "RULES RuleCheck SignalChange",
             "signal": "UNITS_PER_BP UNITS_PER_EQUITY RiskError Signal",
             "sizing": "SizedBook Sizing measure_doubt size_book",
             "standing": "SEPARATOR Standing list_ids",
-            "state": "BookState",
+            "state": "AssetFacts BookState Mode",
         },
     )

@@ -1,25 +1,44 @@
 """The risk gate: `decide`, a pure function on integers that evaluates every rule, also after a failure.
 
-A signal that only reduces an exposure passes every limit, but not the kill switch, a stale price, or a malformed or
-duplicate signal. An increase must respect every limit, alone and together with the others: if the batch would exceed
-gross, net or turnover, the largest changes are refused one by one until the rest fits; nothing is scaled. For a signal
+A signal that only reduces an exposure passes every limit, but not the kill switch, a halt, a stale price, or a
+malformed or duplicate signal. An increase must respect every limit, alone and together with the others: if the batch
+would exceed a limit on the whole book, the largest changes are refused one by one until the rest fits; nothing is
+scaled. For a signal
 that is refused alone, the totals take the worse of traded and not traded, so a tighter limit never lets a new signal
 pass.
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from datetime import date
+from functools import cached_property
 from typing import Final, NoReturn
 
 from ..ledger import JSON, compute_digest
-from .policy import Policy, RuleCheck, SignalChange, Totals, book_checks, has_refusal, own_checks
-from .signal import RiskError, Signal, find_mistake
-from .standing import Standings, standing_checks
+from .policy import STANDING_RULES, Policy, digest_policy
+from .rules import (
+    ALWAYS_BINDING,
+    BOOK_RULES,
+    OWN_RULES,
+    RULES,
+    TOTAL_RULES,
+    RuleCheck,
+    SignalChange,
+    Value,
+    holds,
+    list_limits,
+    make_checks,
+    measure_book,
+    measure_own,
+)
+from .signal import SIGNAL_FIELDS, RiskError, Signal, find_mistake
+from .standing import Standings, measure_standing
 from .state import BookState
+from .totals import Totals
 
 SEAL: Final = object()
 """Token of the gate: any other use is a deliberate forgery, which a reviewer can find by grep."""
@@ -76,18 +95,41 @@ class Ruling:
 
     Attributes
     ----------
-    asset, signal
-        The signal as a JSON-able record; a malformed one as far as it can be read.
+    asset
+        Symbol; of a malformed signal as far as it can be read.
+    asked
+        The signal.
     approved
-        Whether the signal may be traded.
-    checks
-        Every rule, in fixed order.
+        Whether it may be traded.
+    values
+        The value of each rule in the order of `RULES`; of a malformed or duplicate signal those of form alone.
+    limits
+        The limit of each.
+    about
+        What decides a rule: the id of a factor, a sector or a style, by rule.
+    reduces
+        Whether it only reduces an exposure: most rules do not bind it then.
     """
 
     asset: str
-    signal: dict[str, JSON]
+    asked: Signal
     approved: bool
-    checks: tuple[RuleCheck, ...]
+    values: tuple[Value, ...]
+    limits: tuple[Value, ...]
+    about: Mapping[str, str]
+    reduces: bool
+
+    @property
+    def signal(self) -> dict[str, JSON]:
+        """Return the signal as a JSON-able object; a malformed one as far as it can be read."""
+        return describe_signal(self.asked)
+
+    @cached_property
+    def checks(self) -> tuple[RuleCheck, ...]:
+        """Return every rule, in fixed order."""
+        rules = RULES[: len(self.values)]
+        about = [self.about.get(rule, "") for rule in rules]
+        return make_checks(rules, self.values, self.limits[: len(rules)], self.reduces, about)
 
     @property
     def refusals(self) -> tuple[str, ...]:
@@ -155,7 +197,7 @@ def decide(signals: Sequence[Signal], state: BookState, policy: Policy, now: dat
     signals
         In any order; the result does not depend on it. Two signals for one asset are both refused.
     state
-        Positions, equity, price ages.
+        Positions, equity, what is known of each asset, and what may pass.
     policy
         The limits.
     now
@@ -169,141 +211,149 @@ def decide(signals: Sequence[Signal], state: BookState, policy: Policy, now: dat
     Decision
         Byte-identical for equal input, on any machine.
     """
-    ordered = sorted(signals, key=_sort_key)
-    doubled = {asset for asset, count in Counter(_name_asset(signal) for signal in ordered).items() if count > 1}
-    forms = [_check_form(signal, doubled) for signal in ordered]
+    counts = Counter(_name_asset(signal) for signal in signals)
+    ordered = sorted(signals, key=_name_asset if len(counts) == len(signals) else _sort_key)
     judge = _Judge(state, policy, now, standings)
-    cases = [
-        _Case(change, judge.check_alone(change))
-        for signal, form in zip(ordered, forms, strict=True)
-        if not has_refusal(form)
-        for change in [SignalChange(signal, state.positions.get(signal.asset, 0))]
-    ]
-    together = {case.change.signal.asset: checks for case, checks in _check_totals(cases, state, policy)}
-    own = {case.change.signal.asset: case.checks for case in cases}
-    rulings = tuple(
-        _make_ruling(signal, form if has_refusal(form) else (*form, *own[signal.asset], *together[signal.asset]))
-        for signal, form in zip(ordered, forms, strict=True)
+    drafts = [judge.draft(signal, counts[_name_asset(signal)] > 1) for signal in ordered]
+    after = judge.judge_together([case for case in drafts if isinstance(case, _Case)])
+    rulings = tuple(case.rule(judge) if isinstance(case, _Case) else case for case in drafts)
+    name = _digest_input(ordered, judge)
+    approved = tuple(
+        Approved(signal, name, SEAL) for signal, ruling in zip(ordered, rulings, strict=True) if ruling.approved
     )
-    return _make_decision(ordered, rulings, state, policy, now, standings)
+    known = {one: standings[one].record() for one in sorted(standings)}
+    return Decision(name, approved, rulings, judge.describe_book(after), digest_policy(policy), now.isoformat(), known)
 
 
-@dataclass(frozen=True)
+def _digest_input(signals: Sequence[Signal], judge: _Judge) -> str:
+    """Return the digest of everything that a decision rests on: lists alone, which have one spelling."""
+    rows = [list(describe_signal(signal).values()) for signal in signals]
+    known = [[name, judge.standings[name].digest_all] for name in sorted(judge.standings)]
+    parts = [rows, judge.state.digest, digest_policy(judge.policy), judge.now.isoformat(), known]
+    return compute_digest(json.dumps(parts, separators=(",", ":")).encode())
+
+
+def describe_signal(signal: Signal) -> dict[str, JSON]:
+    """Return a signal as a JSON-able object; a malformed one as far as it can be read."""
+    if find_mistake(signal) is None:
+        return signal.record()
+    values = {name: getattr(signal, name, None) for name in SIGNAL_FIELDS}
+    return {name: value if type(value) in (int, str) else repr(value) for name, value in values.items()}
+
+
+@dataclass(slots=True)
+class _Case:
+    """A well-formed signal with the values of the rules that judge it alone, and of those on totals."""
+
+    change: SignalChange
+    reduces: bool
+    own: tuple[Value, ...]
+    about: Mapping[str, str]
+    stands: bool
+    totals: tuple[Value, ...] = ()
+    fits: bool = True
+
+    def rule(self, judge: _Judge) -> Ruling:
+        """Return the ruling."""
+        return Ruling(
+            self.change.signal.asset,
+            self.change.signal,
+            self.stands and self.fits,
+            (*WELL_FORMED, *self.own, *self.totals),
+            judge.limits[self.reduces],
+            self.about,
+            self.reduces,
+        )
+
+
+WELL_FORMED: Final = (0, 0)
+"""Values of the rules of form that a signal passes."""
+
+
+@dataclass
 class _Judge:
-    """Judges signals alone; what many of them share, their evidence and the book, is judged once."""
+    """Judges signals; what many of them share, their evidence and the book, is judged once."""
 
     state: BookState
     policy: Policy
     now: date
     standings: Standings
-    _evidence: dict[tuple[str, bool], tuple[RuleCheck, ...]] = field(default_factory=dict)
-    _book: dict[bool, tuple[RuleCheck, ...]] = field(default_factory=dict)
+    _evidence: dict[str, tuple[tuple[Value, ...], dict[str, str], bool]] = field(default_factory=dict)
 
-    def check_alone(self, change: SignalChange) -> tuple[RuleCheck, ...]:
-        """Return the checks of one signal alone: its evidence, its exposure, the state of the book."""
-        binds = not change.reduces
-        evidence = self._evidence.get((change.signal.evidence, binds))
-        if evidence is None:
-            evidence = standing_checks(change.signal.evidence, self.standings, self.policy, self.now, binds)
-            self._evidence[change.signal.evidence, binds] = evidence
-        if binds not in self._book:
-            self._book[binds] = book_checks(self.state, self.policy, binds)
-        return (*evidence, *own_checks(change, self.state, self.policy, self.now), *self._book[binds])
+    def __post_init__(self) -> None:
+        """Prepare what is the same for every signal."""
+        self.limits = (list_limits(self.policy), list_limits(self.policy, reduces=True))
+        self._book = measure_book(self.state, self.policy)
+        self._book_holds = tuple(self._hold(BOOK_RULES, self._book, reduces) for reduces in (False, True))
 
+    def _hold(self, rules: Sequence[str], values: Sequence[Value], reduces: bool) -> bool:
+        """Tell whether all of some rules, which stand beside each other, hold as far as they bind."""
+        start = RULES.index(rules[0])
+        limits = self.limits[reduces][start : start + len(rules)]
+        for rule, value, limit in zip(rules, values, limits, strict=True):
+            if not holds(value, limit) and (not reduces or rule in ALWAYS_BINDING):
+                return False
+        return True
 
-@dataclass(frozen=True)
-class _Case:
-    """A well-formed signal with the rules that judge it alone."""
+    def draft(self, signal: Signal, doubled: bool) -> _Case | Ruling:
+        """Judge one signal alone; one that is malformed or not the only one for its asset is refused at once."""
+        malformed = find_mistake(signal) is not None
+        if malformed or doubled:
+            form = (int(malformed), int(doubled))
+            return Ruling(_name_asset(signal), signal, False, form, self.limits[0], {}, False)
+        change = SignalChange(signal, self.state.positions.get(signal.asset, 0))
+        reduces = change.reduces
+        evidence, about, proven = self._judge_evidence(signal.evidence)
+        own = measure_own(change, self.state, self.policy, self.now)
+        stands = (proven or reduces) and self._book_holds[reduces] and self._hold(OWN_RULES, own, reduces)
+        return _Case(change, reduces, (*evidence, *own, *self._book), about, stands)
 
-    change: SignalChange
-    checks: tuple[RuleCheck, ...]
+    def _judge_evidence(self, evidence: str) -> tuple[tuple[Value, ...], dict[str, str], bool]:
+        if evidence not in self._evidence:
+            values, about = measure_standing(evidence, self.standings, self.policy, self.now)
+            texts = dict(zip(STANDING_RULES, about, strict=True))
+            self._evidence[evidence] = values, texts, self._hold(STANDING_RULES, values, False)
+        return self._evidence[evidence]
 
-    @property
-    def stands(self) -> bool:
-        """True if it passed the rules that judge it alone."""
-        return not has_refusal(self.checks)
+    def judge_together(self, cases: Sequence[_Case]) -> Totals:
+        """Give each case its totals: of the largest batch that fits, else of the batch up to it.
 
+        Returns the totals of the book with all that is approved traded.
+        """
+        rising = sorted((case for case in cases if not case.reduces), key=_size_key)
+        reducing = [case for case in cases if case.reduces]
+        totals = Totals.of(self.state, self.policy)
+        for case in reducing:
+            totals.trade(case.change, case.stands)
+        found = [self._weigh(totals)]
+        for case in rising:
+            totals.trade(case.change, case.stands)
+            found.append(self._weigh(totals))
+        most = max((count for count, (_, _, fits) in enumerate(found) if fits), default=0)
+        for case in reducing:
+            case.totals, case.about = found[most][0], {**case.about, **found[most][1]}
+        for place, case in enumerate(rising, start=1):
+            values, about, case.fits = found[max(place, most)]
+            case.totals, case.about = values, {**case.about, **about}
+        after = Totals.of(self.state, self.policy)
+        for case in cases:
+            if case.stands and case.fits:
+                after.trade(case.change, stands=True)
+        return after
 
-def _check_totals(
-    cases: Sequence[_Case], state: BookState, policy: Policy
-) -> list[tuple[_Case, tuple[RuleCheck, ...]]]:
-    """Return each case with the checks of its totals: of the largest batch that fits, else of the batch up to it."""
-    reducing = [case for case in cases if case.change.reduces]
-    rising = sorted((case for case in cases if not case.change.reduces), key=_size_key)
-    totals = _sum_running_totals(reducing, rising, state)
-    fitting = [count for count, total in enumerate(totals) if not has_refusal(total.checks(policy))]
-    most = max(fitting, default=0)
-    weighed = [(case, totals[most].checks(policy, binds=False)) for case in reducing]
-    for place, case in enumerate(rising, start=1):
-        weighed.append((case, totals[max(place, most)].checks(policy)))
-    return weighed
+    def _weigh(self, totals: Totals) -> tuple[tuple[Value, ...], dict[str, str], bool]:
+        """Return the values of the rules on totals, what decides them, and whether they fit."""
+        values = totals.measure()
+        fits = self._hold(TOTAL_RULES, values, False)
+        named = self.policy.sector_cap_bp is not None or self.policy.style_cap_bp is not None
+        return values, dict(zip(("sector", "style"), totals.name_largest(), strict=True)) if named else {}, fits
 
-
-def _sum_running_totals(reducing: Sequence[_Case], rising: Sequence[_Case], state: BookState) -> list[Totals]:
-    """Return the totals with all reductions and the first 0, 1, 2 ... increases traded.
-
-    A case that is refused alone counts as the worse of traded and not traded: an upper bound on the outcome.
-    """
-    gross = sum(abs(value) for value in state.positions.values())
-    net, uncertain_net, turnover = sum(state.positions.values()), 0, state.traded_e8
-    totals = []
-    for case in (*reducing, None, *rising):
-        if case is not None:
-            held_e8, change = abs(case.change.held_e8), case.change.change_e8
-            target = abs(case.change.signal.target_e8)
-            gross += (target if case.stands else max(target, held_e8)) - held_e8
-            net += change
-            uncertain_net += 0 if case.stands else abs(change)
-            turnover += abs(change)
-        totals.append(Totals(gross, abs(net) + uncertain_net, turnover))
-    return totals[len(reducing) :]
-
-
-def _make_ruling(signal: Signal, checks: tuple[RuleCheck, ...]) -> Ruling:
-    names = ("asset", "target_e8", "lo_e8", "hi_e8", "horizon_days", "reason", "evidence")
-    values = {name: getattr(signal, name, None) for name in names}
-    record: dict[str, JSON] = {
-        name: value if type(value) in (int, str) else repr(value) for name, value in values.items()
-    }
-    return Ruling(_name_asset(signal), record, not has_refusal(checks), checks)
-
-
-def _make_decision(
-    signals: Sequence[Signal],
-    rulings: tuple[Ruling, ...],
-    state: BookState,
-    policy: Policy,
-    now: date,
-    standings: Standings,
-) -> Decision:
-    limits = policy.model_dump(mode="json")
-    signal_records = [ruling.signal for ruling in rulings]
-    known = {name: standings[name].record() for name in sorted(standings)}
-    name = compute_digest(
-        {
-            "signals": signal_records,
-            "state": state.record(),
-            "policy": limits,
-            "day": now.isoformat(),
-            "standings": known,
-        }
-    )
-    approved = tuple(
-        Approved(signal, name, SEAL) for signal, ruling in zip(signals, rulings, strict=True) if ruling.approved
-    )
-    after = state.after(approved)
-    exposures = after.positions.values()
-    totals = Totals(sum(abs(value) for value in exposures), abs(sum(exposures)), after.traded_e8)
-    book = (*book_checks(state, policy), *totals.checks(policy))
-    return Decision(name, approved, rulings, book, compute_digest(limits), now.isoformat(), known)
-
-
-def _check_form(signal: Signal, doubled: set[str]) -> tuple[RuleCheck, ...]:
-    """Return the checks of form; only a signal that passes them has numbers to compare."""
-    return (
-        RuleCheck("schema", None, None, find_mistake(signal) is None),
-        RuleCheck("duplicate", None, None, _name_asset(signal) not in doubled),
-    )
+    def describe_book(self, totals: Totals) -> tuple[RuleCheck, ...]:
+        """Return the rules of the whole book."""
+        values, about, _ = self._weigh(totals)
+        rules = (*BOOK_RULES, *TOTAL_RULES)
+        limits = self.limits[0][-len(rules) :]
+        return make_checks(rules, (*self._book, *values), limits, False, [about.get(rule, "") for rule in rules])
 
 
 def _name_asset(signal: Signal) -> str:

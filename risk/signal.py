@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from datetime import date
 from typing import Final
 
 from ..ledger import JSON, AlphaloomError
@@ -14,6 +15,7 @@ MAX_EXPOSURE_E8: Final = 100 * UNITS_PER_EQUITY
 
 _NUMBER_FIELDS: Final = ("target_e8", "lo_e8", "hi_e8", "horizon_days")
 _TEXT_FIELDS: Final = ("asset", "reason", "evidence")
+SIGNAL_FIELDS: Final = ("asset", "target_e8", "lo_e8", "hi_e8", "horizon_days", "reason", "evidence", "until")
 
 
 class RiskError(AlphaloomError):
@@ -41,6 +43,8 @@ class Signal:
         The reason, for a person.
     evidence
         Ids of the factors and combinations behind it, joined by ", ".
+    until
+        The last day on which it may be acted on.
 
     Raises
     ------
@@ -55,6 +59,7 @@ class Signal:
     horizon_days: int
     reason: str
     evidence: str
+    until: date
 
     def __post_init__(self) -> None:
         """Refuse a malformed signal."""
@@ -64,7 +69,7 @@ class Signal:
 
     def record(self) -> dict[str, JSON]:
         """Return the signal as a JSON-able object."""
-        return asdict(self)
+        return {**{name: getattr(self, name) for name in SIGNAL_FIELDS}, "until": self.until.isoformat()}
 
 
 def find_mistake(signal: Signal) -> tuple[str, str] | None:
@@ -79,6 +84,8 @@ def find_mistake(signal: Signal) -> tuple[str, str] | None:
             return name, "must be a whole number"
         if abs(value) > MAX_EXPOSURE_E8:
             return name, f"must be between -{MAX_EXPOSURE_E8} and {MAX_EXPOSURE_E8}"
+    if type(getattr(signal, "until", None)) is not date:
+        return "until", "must be a date"
     if signal.horizon_days < 1:
         return "horizon_days", "must be at least 1"
     if not signal.lo_e8 <= signal.target_e8 <= signal.hi_e8:

@@ -5,11 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from fractions import Fraction
 from types import MappingProxyType
+from typing import Final
 
 from .policy import Policy
 from .signal import UNITS_PER_BP, UNITS_PER_EQUITY, RiskError, Signal
+
+ROOM: Final = Fraction(49, 50)
+"""Share of the limits on gross and net that a book asks for: prices move before it is filled and after."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,7 @@ def size_book(
     weights: Mapping[str, float],
     sizing: Sizing,
     policy: Policy,
+    until: date,
     positions: Mapping[str, int] = MappingProxyType({}),
 ) -> SizedBook:
     """Turn the weights of a book into signals.
@@ -69,8 +75,10 @@ def size_book(
         Horizon, error of the forecast, and what every signal says.
     policy
         Its limits on a name, on the distance of bounds, on gross and on net decide how large the book is: all weights
-        are multiplied by the largest share up to 1 that fits. Turnover is left to the gate, so a book is built over
-        days.
+        are multiplied by the largest share up to 1 that fits, with some room on gross and net (`ROOM`). Turnover is
+        left to the gate, so a book is built over days.
+    until
+        The last day on which the signals may be acted on.
     positions
         Exposures held, in 1e-8 of equity; what the weights do not hold gets a target of 0.
 
@@ -95,7 +103,7 @@ def size_book(
     scale = _find_scale(list(asked.values()), sizing.doubt_e8, policy)
     targets = {name: 0 for name, held in positions.items() if held}
     targets |= {name: scaled for name, units in asked.items() if (scaled := _scale(units, scale)) or name in targets}
-    return SizedBook(tuple(_make_signal(name, targets[name], sizing) for name in sorted(targets)), scale)
+    return SizedBook(tuple(_make_signal(name, targets[name], sizing, until) for name in sorted(targets)), scale)
 
 
 def _find_scale(units: Sequence[int], doubt_e8: int, policy: Policy) -> Fraction:
@@ -105,12 +113,12 @@ def _find_scale(units: Sequence[int], doubt_e8: int, policy: Policy) -> Fraction
     width = Fraction(2 * largest * doubt_e8, UNITS_PER_EQUITY)
     count = len(units)  # each target is rounded by less than a unit, so the net of all by less than their number
     pairs = (
-        (worst, policy.single_name_cap_bp, 1),
-        (width, policy.interval_width_cap_bp, 2),
-        (Fraction(sum(abs(value) for value in units)), policy.gross_cap_bp, 0),
-        (Fraction(abs(sum(units))), policy.net_cap_bp, count),
+        (worst, Fraction(policy.single_name_cap_bp), 1),
+        (width, Fraction(policy.interval_width_cap_bp), 2),
+        (Fraction(sum(abs(value) for value in units)), policy.gross_cap_bp * ROOM, 0),
+        (Fraction(abs(sum(units))), policy.net_cap_bp * ROOM, count),
     )
-    limits = [(value, max(cap * UNITS_PER_BP - spare, 0)) for value, cap, spare in pairs]
+    limits = [(value, max(cap * UNITS_PER_BP - spare, Fraction(0))) for value, cap, spare in pairs]
     return min((Fraction(limit) / value for value, limit in limits if value > limit), default=Fraction(1))
 
 
@@ -120,10 +128,10 @@ def _scale(units: int, scale: Fraction) -> int:
     return size if units > 0 else -size
 
 
-def _make_signal(asset: str, target: int, sizing: Sizing) -> Signal:
+def _make_signal(asset: str, target: int, sizing: Sizing, until: date) -> Signal:
     size, doubt = abs(target), sizing.doubt_e8
     near = size * (UNITS_PER_EQUITY - doubt) // UNITS_PER_EQUITY
     far = -(-size * (UNITS_PER_EQUITY + doubt) // UNITS_PER_EQUITY)
     low, high = (near, far) if target >= 0 else (-far, -near)
     reason = sizing.reason if target else f"{sizing.reason}: no longer wanted"
-    return Signal(asset, target, low, high, sizing.horizon_days, reason, sizing.evidence)
+    return Signal(asset, target, low, high, sizing.horizon_days, reason, sizing.evidence, until)

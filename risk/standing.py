@@ -8,12 +8,13 @@ retired, or was never proven, can be sold.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import date
+from functools import cached_property
 from typing import Final
 
-from ..ledger import JSON
-from .policy import Policy, RuleCheck
+from ..ledger import JSON, compute_digest
+from .policy import STANDING_RULES, Policy
 from .signal import RiskError
 
 SEPARATOR: Final = ", "
@@ -23,7 +24,7 @@ Standings = Mapping[str, "Standing"]
 """What the record says of each id; an id that the ledger does not hold has no key."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Standing:
     """What the record says of one factor or combination.
 
@@ -96,7 +97,13 @@ class Standing:
 
     def record(self) -> dict[str, JSON]:
         """Return the standing as a JSON-able object."""
-        return {**asdict(self), "members": list(self.members)}
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {**fields, "members": list(self.members)}
+
+    @cached_property
+    def digest_all(self) -> str:
+        """Return the SHA-256 of the record; computed once, for a standing is behind many decisions."""
+        return compute_digest(self.record())
 
 
 def list_ids(evidence: str) -> tuple[str, ...]:
@@ -104,22 +111,23 @@ def list_ids(evidence: str) -> tuple[str, ...]:
     return tuple(evidence.split(SEPARATOR))
 
 
-def standing_checks(
-    evidence: str, standings: Standings, policy: Policy, now: date, binds: bool = True
-) -> tuple[RuleCheck, ...]:
-    """Return the checks of a signal's evidence, in fixed order: one for each rule, of all that stands behind it.
+def measure_standing(
+    evidence: str, standings: Standings, policy: Policy, now: date
+) -> tuple[tuple[int | None, ...], tuple[str, ...]]:
+    """Return the values of `STANDING_RULES` for a signal's evidence, of all that stands behind it, and the worst ids.
 
-    Each compares the number of ids that fail with 0, but `original` compares the largest share of a formula that is
-    known. `about` names the worst id. An id whose exception of the policy holds on `now` passes that rule; what the
-    ledger does not hold fails every rule, and no exception can stand for it.
+    Each is the number of ids that fail, but `original` is the largest share of a formula that is known. An id whose
+    exception of the policy holds on `now` passes that rule; what the ledger does not hold fails every rule, and no
+    exception can stand for it.
     """
     found, lost = _gather(evidence, standings)
-    checks = []
+    actuals: dict[str, tuple[int | None, str]] = {"original": _measure_likeness(found, lost, policy, now)}
     for rule, fails in _list_rules(policy):
         failing = [one.factor_id for one in found if fails(one) and not policy.excepts(rule, one.factor_id, now)]
         failing += lost
-        checks.append(RuleCheck(rule, len(failing), 0, not failing, binds, about=failing[0] if failing else ""))
-    return (checks[0], _check_original(found, lost, policy, now, binds), *checks[1:])
+        actuals[rule] = (len(failing), failing[0] if failing else "")
+    values, about = zip(*(actuals[rule] for rule in STANDING_RULES), strict=True)
+    return values, about
 
 
 def _list_rules(policy: Policy) -> list[tuple[str, Callable[[Standing], bool]]]:
@@ -142,15 +150,12 @@ def _gather(evidence: str, standings: Standings) -> tuple[list[Standing], list[s
     return [standings[name] for name in names if name in standings], [name for name in names if name not in standings]
 
 
-def _check_original(
-    found: Sequence[Standing], lost: Sequence[str], policy: Policy, now: date, binds: bool
-) -> RuleCheck:
-    """Check the largest share of a formula that is known; one that nobody compared fails like a copy."""
+def _measure_likeness(
+    found: Sequence[Standing], lost: Sequence[str], policy: Policy, now: date
+) -> tuple[int | None, str]:
+    """Return the largest share of a formula that is known, and whose; None where nobody compared one."""
     judged = [one for one in found if not policy.excepts("original", one.factor_id, now)]
     unknown = [*lost, *(one.factor_id for one in judged if one.similarity_bp is None)]
     if unknown:
-        return RuleCheck("original", None, policy.similarity_cap_bp, False, binds, about=unknown[0])
-    actual, about = max(((one.similarity_bp or 0, one.factor_id) for one in judged), default=(0, ""))
-    return RuleCheck(
-        "original", actual, policy.similarity_cap_bp, actual <= policy.similarity_cap_bp, binds, about=about
-    )
+        return None, unknown[0]
+    return max(((one.similarity_bp or 0, one.factor_id) for one in judged), default=(0, ""))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from alphaloom.risk import UNITS_PER_BP, BookState, Standing
+from alphaloom.risk import UNITS_PER_BP, UNITS_PER_EQUITY, AssetFacts, BookState, Standing
 from alphaloom.risk.signal import Signal
 
 NOW = date(2020, 3, 2)
@@ -26,17 +26,25 @@ def signal(asset: str = "AAA", target: float = 100, **changed: Any) -> Signal:
     """Return a signal whose bounds are its target, in basis points; fields of `changed` as the gate has them."""
     bounds = {name: changed.pop(name, target) for name in ("lo", "hi")}
     fields = {f"{name}_e8": to_e8(value) for name, value in {"target": target, **bounds}.items()}
-    texts = {"horizon_days": 5, "reason": "test", "evidence": "f0"}
+    texts = {"horizon_days": 5, "reason": "test", "evidence": "f0", "until": NOW}
     return Signal(**{"asset": asset, **fields, **texts, **changed})
+
+
+def facts(**changed: Any) -> AssetFacts:
+    """Return the facts of a large name in industry with a calm price of today."""
+    return AssetFacts(
+        **{"last_price": NOW, "sector": "industry", "jump_bp": 0, "volume_e8": UNITS_PER_EQUITY, **changed}
+    )
 
 
 def state(**changed: Any) -> BookState:
     """Return the state of an empty book with fresh prices; positions and what was traded in basis points."""
-    prices = {asset: NOW for asset in ("AAA", "BBB", "CCC", "DDD", "EEE", "FFF")}
+    known = {asset: facts() for asset in ("AAA", "BBB", "CCC", "DDD", "EEE", "FFF")}
+    changed["assets"] = {**known, **changed.get("assets", {})}
     changed["positions"] = {asset: to_e8(bp) for asset, bp in changed.get("positions", {}).items()}
     if "traded" in changed:
         changed["traded_e8"] = to_e8(changed.pop("traded"))
-    return BookState(**{"last_price": prices, "equity": 10_000, "high_water": 10_000, **changed})
+    return BookState(**{"equity": 10_000, "high_water": 10_000, **changed})
 
 
 @pytest.fixture(name="signal")

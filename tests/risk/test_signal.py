@@ -32,6 +32,11 @@ def test_bounds_must_be_in_order(signal: Make, low: int, target: int, high: int)
         signal(target=target, lo=low, hi=high)
 
 
+def test_a_signal_ends_on_a_date(signal: Make) -> None:
+    with pytest.raises(RiskError, check=lambda error: error.field == "until", match="must be a date"):
+        signal(until="2020-03-02")
+
+
 def test_a_horizon_is_at_least_a_day(signal: Make) -> None:
     with pytest.raises(RiskError, check=lambda error: error.code == "signal", match="at least 1"):
         signal(horizon_days=0)
@@ -46,4 +51,5 @@ def test_a_well_formed_signal_prints_itself(signal: Make) -> None:
         "horizon_days": 5,
         "reason": "test",
         "evidence": "f0",
+        "until": "2020-03-02",
     }

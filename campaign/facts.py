@@ -1,0 +1,143 @@
+"""What a panel says of each symbol at a close, for the risk gate: whole numbers, and one amount of money."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..evidence.scoring import measure_exposures
+from ..market import Panel
+from ..risk import UNITS_PER_EQUITY, AssetFacts
+
+SESSIONS: Final = 30
+"""Sessions that a state of the book knows."""
+USUAL_DAYS: Final = 20
+"""A usual day's traded value is the median of so many."""
+READ_DAYS: Final = 300
+"""Rows that are read: a year and a month of momentum, and every price that is not stale by far."""
+RISK_STYLES: Final = ("beta", "size", "volatility", "momentum")
+MAX_STYLE: Final = 10.0
+"""Standard deviations at which a style is cut."""
+BP: Final = 10_000
+
+
+@dataclass(frozen=True)
+class SymbolFacts:
+    """What a panel says of one symbol at a close.
+
+    Attributes
+    ----------
+    last_price
+        ISO date of its last close.
+    sector
+        Empty where the panel has none.
+    jump_bp
+        Absolute change of its last close from the one before, in basis points, rounded up; None without two.
+    usual_value
+        Median value traded on the last 20 days, in the currency of the prices; None where it is not known.
+    styles
+        Exposure to each style in hundredths of a standard deviation; empty where nobody asked.
+    """
+
+    last_price: str
+    sector: str = ""
+    jump_bp: int | None = None
+    usual_value: float | None = None
+    styles: Mapping[str, int] | None = None
+
+    def record(self) -> list[Any]:
+        """Return the facts as a JSON-able list, from which ``SymbolFacts(*row)`` makes them again."""
+        return [self.last_price, self.sector, self.jump_bp, self.usual_value, dict(self.styles or {})]
+
+    def at(self, equity: float, fall_bp: int = 0) -> AssetFacts:
+        """Return the facts for a book of some equity, whose position has lost `fall_bp` from its best price."""
+        value = self.usual_value
+        share = None if value is None or equity <= 0 else math.floor(min(value / equity, 1e6) * UNITS_PER_EQUITY)
+        day = date.fromisoformat(self.last_price)
+        return AssetFacts(day, self.sector, self.jump_bp, share, fall_bp, dict(self.styles or {}))
+
+
+def read_facts(panel: Panel, names: Collection[str] = (), with_styles: bool = False) -> dict[str, SymbolFacts]:
+    """Return what a panel says of symbols at its last close: of some, or of all; without those that have no close."""
+    rows = panel.rows(max(panel.days - READ_DAYS, 0), panel.days)
+    last, before = _find_last_rows(rows)
+    jumps, values = _measure_jumps(rows, last, before), _measure_usual_values(rows)
+    styles = _measure_styles(rows) if with_styles else {}
+    wanted = [column for column, row in enumerate(last) if row >= 0 and (not names or panel.symbols[column] in names)]
+    return {
+        panel.symbols[column]: SymbolFacts(
+            str(rows.dates[last[column]]),
+            _name_sector(panel, column),
+            jumps[column],
+            values[column],
+            {style: int(sizes[column]) for style, sizes in styles.items() if math.isfinite(sizes[column])},
+        )
+        for column in wanted
+    }
+
+
+def list_sessions(panel: Panel) -> tuple[date, ...]:
+    """Return the last sessions of a panel."""
+    return tuple(day.astype("datetime64[D]").astype(object) for day in panel.dates[-SESSIONS:])
+
+
+def _find_last_rows(panel: Panel) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the row of each symbol's last close and of the one before, `[N]`; -1 where there is none."""
+    priced = ~np.isnan(panel.fields["close"])
+    last = _find_last(priced)
+    columns = np.flatnonzero(last >= 0)
+    earlier = priced.copy()
+    earlier[last[columns], columns] = False
+    return last, _find_last(earlier)
+
+
+def _find_last(there: NDArray[np.bool_]) -> NDArray[np.int64]:
+    rows: NDArray[np.int64] = len(there) - 1 - there[::-1].argmax(axis=0)
+    return np.where(there.any(axis=0), rows, -1)
+
+
+def _measure_jumps(panel: Panel, last: NDArray[np.int64], before: NDArray[np.int64]) -> list[int | None]:
+    close = panel.fields["close"]
+    known = (last >= 0) & (before >= 0)
+    columns = np.arange(panel.names)
+    ratio = np.where(known, close[last, columns] / close[before, columns], np.nan)
+    return [math.ceil(abs(move - 1) * BP) if math.isfinite(move) else None for move in ratio]
+
+
+def _measure_usual_values(panel: Panel) -> list[float | None]:
+    """Return the median value traded on the last days, at quoted prices where the panel has them."""
+    rows = slice(-USUAL_DAYS, None)
+    price = panel.fields.get("close_raw", panel.fields["close"])[rows]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a symbol without a price on any of the days: NaN is meant
+        medians = np.nanmedian(price * panel.fields["volume"][rows], axis=0)
+    return [float(value) if math.isfinite(value) else None for value in medians]
+
+
+def _measure_styles(rows: Panel) -> dict[str, NDArray[np.float64]]:
+    """Return each style in hundredths of a standard deviation of the day's universe, `[N]`, NaN where unknown."""
+    exposures = measure_exposures(rows)
+    universe = rows.universe[-1]
+    sized = {}
+    for style in RISK_STYLES:
+        day = getattr(exposures, style)[-1]
+        among = day[universe & np.isfinite(day)]
+        spread = among.std() if len(among) > 1 else 0.0
+        known = np.isfinite(day) & (spread > 0)
+        scaled = np.where(known, (day - among.mean()) / spread if spread > 0 else 0.0, np.nan)
+        sized[style] = np.rint(np.clip(scaled, -MAX_STYLE, MAX_STYLE) * 100)
+    return sized
+
+
+def _name_sector(panel: Panel, column: int) -> str:
+    codes = panel.groups.get("sector")
+    if codes is None or codes[column] < 0:
+        return ""
+    return str(panel.group_labels["sector"][codes[column]])
