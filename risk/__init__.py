@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         Policy as Policy,
         PolicyException as PolicyException,
         RiskLimits as RiskLimits,
+        RuleCheck as RuleCheck,
         SignalChange as SignalChange,
     )
     from .policy_file import POLICY_FILE as POLICY_FILE, read_policy as read_policy
@@ -36,7 +37,7 @@ else:
         __name__,
         {
             "decision": "Approved Decision decide",
-            "policy": "STANDING_RULES SignalChange RiskLimits Policy PolicyException",
+            "policy": "STANDING_RULES SignalChange RiskLimits RuleCheck Policy PolicyException",
             "policy_file": "POLICY_FILE read_policy",
             "record": "read_standings",
             "signal": "UNITS_PER_BP UNITS_PER_EQUITY RiskError Signal",
