@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 from ..lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .book import (
-        BookData as BookData,
+    from .book import BookData as BookData, BookStep as BookStep, read_step as read_step, step_book as step_book
+    from .book_record import (
+        BookFlow as BookFlow,
         BookSettings as BookSettings,
-        BookStep as BookStep,
         find_book as find_book,
+        list_flows as list_flows,
         list_steps as list_steps,
+        list_waiting_flows as list_waiting_flows,
         open_book as open_book,
-        read_step as read_step,
-        replay_book as replay_book,
-        step_book as step_book,
+        pay_book as pay_book,
     )
     from .campaign import (
         WORKSPACE as WORKSPACE,
@@ -35,14 +35,19 @@ if TYPE_CHECKING:
         ProgressMeter as ProgressMeter,
         read_last_progress as read_last_progress,
     )
+    from .replay import replay_book as replay_book
     from .targets import DECAYING_SHARE as DECAYING_SHARE, Targets as Targets, build_targets as build_targets
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
-            "book": "BookData BookSettings BookStep find_book list_steps open_book read_step replay_book step_book",
+            "book": "BookData BookStep read_step step_book",
+            "book_record": (
+                "BookFlow BookSettings find_book list_flows list_steps list_waiting_flows open_book pay_book"
+            ),
             "campaign": "Campaign Clock Settings Show WORKSPACE",
             "progress": "Best CLOSED_BY_HAND Counts Funnel ModelSpend Progress ProgressMeter read_last_progress",
+            "replay": "replay_book",
             "targets": "DECAYING_SHARE Targets build_targets",
         },
     )

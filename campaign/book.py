@@ -1,25 +1,25 @@
 """A paper book that lives past its campaigns: each step fills yesterday's targets, values the book, and asks the gate.
 
-A book is a run of the ledger whose id begins with "book-". A step is one event, named by its day, with everything that
-it read: so it is done once, a step that was killed is done again with the same result, and `replay_book` computes every
-account and decision again from the stored inputs, to the byte. Clocks enter no result; they say only whether a step was
-on record before the session that it is for (`late`), and refuse days that are not over.
+A step is one event of the book's run, named by its day, with everything that it read: so it is done once, a step that
+was killed is done again with the same result, and `replay_book` computes every account and decision again from the
+stored inputs, to the byte. Clocks enter no result; they say only whether a step was on record before the session that
+it is for (`late`), and refuse days that are not over.
 """
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import Any, Final
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
 
-from ..evidence.scoring import Costs
-from ..ledger import Ledger, Run, canonical_json, compute_digest
+from ..evidence import EvidenceSettings
+from ..ledger import Boundaries, Ledger, canonical_json, compute_digest, wait_while_locked
 from ..market import Panel
 from ..portfolio import DayPrices, Fill, PaperAccount, TradingTerms, trade_day
 from ..risk import (
@@ -36,36 +36,17 @@ from ..risk import (
     size_book,
 )
 from ..sandbox import Runner
+from .book_record import STEP_EVENT, BookSettings, find_book, list_flows, list_steps, list_waiting_flows
 from .facts import SymbolFacts, list_sessions, read_facts
-from .targets import LiveBooks, find_live_books
+from .sighting import split_rows, watch_library
+from .targets import LiveBooks, add_weights, find_live_books
 from .trade import CENTS, HOLIDAY_DAYS, next_trading_day
 from .windows import find_windows, name_window, refuse_unpaid_days
 
-PREFIX: Final = "book-"
-STEP_EVENT: Final = "book.step"
 CARRIED: Final = ("account", "ungated", "approved", "reducing", "asked")
 """What a step takes over from the one before."""
 MIN_HELD_SHARE: Final = 0.5
 """Share of the held symbols that a panel must have to be the book's."""
-
-
-class BookSettings(BaseModel):
-    """What is fixed when a book is opened."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    run: str = Field(default="", description="only what this run accepted; empty: all that is accepted and live")
-    cash: float = Field(default=1_000_000.0, gt=0, le=1e15, description="money at the start, in the prices' currency")
-    bps_per_side: float = Field(default=10.0, ge=0, le=1_000, description="cost of trading, basis points")
-    borrow_bps_per_year: float = Field(default=50.0, ge=0, le=10_000, description="cost of being short, basis points")
-    max_volume_share: float = Field(
-        default=0.05, ge=0, le=1, description="largest share of a day's volume; 0: no limit"
-    )
-
-    @property
-    def trading(self) -> TradingTerms:
-        """Return what trading costs, and its limit."""
-        return TradingTerms(Costs(self.bps_per_side, self.borrow_bps_per_year), self.max_volume_share)
 
 
 @dataclass(frozen=True)
@@ -84,6 +65,11 @@ class BookStep:
         The gate's answer, as recorded.
     approved
         Share of equity in 1e-8 of each symbol that was approved.
+    flow
+        Money that people paid in before the day's open, negative where they took it out.
+    library
+        What was traded: the share of each run's book with its factors, which factors were decaying, and why other
+        books were left out.
     window
         The window of a campaign to which the day belongs: search, selection, sealed, or empty.
     late
@@ -97,53 +83,10 @@ class BookStep:
     fills: tuple[Fill, ...]
     decision: Mapping[str, Any]
     approved: Mapping[str, int]
+    flow: float
+    library: Mapping[str, Any]
     window: str
     late: bool
-
-
-def open_book(ledger: Ledger, name: str, settings: BookSettings, now: datetime) -> str:
-    """Open a book and return its id; opening the same one again changes nothing."""
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}", name):
-        allowed = "1 to 60 letters, digits, dots, underlines and hyphens, a letter or digit first"
-        raise RiskError("A book needs a name.", field="NAME", got=name, allowed=allowed, code="book_name")
-    book = f"{PREFIX}{name}"
-    if settings.run:
-        ledger.runs.find(settings.run)
-    config = {"book": settings.model_dump(mode="json")}
-    known = {run.id: run for run in ledger.runs.all()}.get(book)
-    if known is not None and known.config != config:
-        raise RiskError(
-            "A book of this name is open with other settings.",
-            field="NAME",
-            got=name,
-            allowed=f"another name, or the settings {known.config['book']}",
-            code="book_exists",
-            exit_code=1,
-        )
-    if known is None:
-        ledger.runs.start(Run(book, config, 0, "", now.isoformat()))
-    return book
-
-
-def find_book(ledger: Ledger, name: str) -> tuple[str, BookSettings]:
-    """Return the id and the settings of a book, by its name or id."""
-    runs = {run.id: run for run in ledger.runs.all() if "book" in run.config}
-    found = runs.get(name) or runs.get(f"{PREFIX}{name}")
-    if found is None:
-        raise RiskError(
-            "There is no such book.",
-            field="NAME",
-            got=name,
-            allowed=sorted(run.removeprefix(PREFIX) for run in runs) or "no book is open",
-            hint="alphaloom book open NAME opens one.",
-            code="unknown_book",
-        )
-    return found.id, BookSettings.model_validate(found.config["book"])
-
-
-def list_steps(ledger: Ledger, book: str) -> list[dict[str, Any]]:
-    """Return the records of a book's steps, the oldest first."""
-    return [dict(event.body) for event in ledger.events.of(book, STEP_EVENT)]
 
 
 @dataclass(frozen=True)
@@ -158,12 +101,15 @@ class BookData:
         Where Python factors run.
     since
         The first day of a new book, whose close is the first that is decided on; the panel's last day by default.
+    rules
+        How the library is watched on new days.
     """
 
     panel: Panel
     dataset: str
     runner: Runner | None = None
     since: date | None = None
+    rules: EvidenceSettings = field(default_factory=EvidenceSettings)
 
     def list_new_rows(self, last: str) -> range:
         """Return the rows after a day, or those of a new book."""
@@ -180,8 +126,11 @@ def step_book(
     data: BookData,
     clock: Callable[[], datetime],
     told: Callable[[BookStep], None] = lambda step: None,
+    noted: Callable[[str], None] = lambda line: None,
 ) -> list[BookStep]:
     """Take a book through every day of a panel after its last step, and return the new steps.
+
+    Another process that steps the book is waited for. The library is watched on the panel first, once.
 
     Parameters
     ----------
@@ -189,23 +138,25 @@ def step_book(
         Returns the present time: it decides whether a step is late, and refuses days that are still to come.
     told
         Is called after each step.
+    noted
+        Is called with each line on the library: what is decaying or retired now, or why it was not watched.
 
     Raises
     ------
     RiskError
         Nothing can be traded, the panel is not the book's, or a day belongs to a window that no trial or opening has
         paid for.
-    RunLocked
-        Another process steps this book.
     """
     book, settings = find_book(ledger, name)
-    with ledger.runs.lock(book):
+    with ExitStack() as held:
+        why = "since another process steps this book"
+        wait_while_locked(lambda: held.enter_context(ledger.runs.lock(book)), why)
         done = list_steps(ledger, book)
+        _refuse_since(data, done)
         rows = data.list_new_rows(done[-1]["day"] if done else "")
         if not rows:
             return []
         _refuse_data(data, rows, done[-1] if done else None, clock().date())
-        live = _find_live(ledger, data, settings, done)
         known_windows = find_windows(ledger, data.panel, data.dataset)
         if not done and not known_windows and len(rows) > 1:
             raise _data_error(
@@ -213,25 +164,60 @@ def step_book(
                 f"{len(rows)} days",
                 "a new book that begins on the panel's last day, or data on which a campaign has run",
             )
-        refuse_unpaid_days(ledger, data.panel, data.dataset, rows, live.sizing.evidence, known_windows)
-        terms = _read_terms(ledger, live, settings)
-        steps = []
-        for row in rows:
-            last = done[-1] if done else begin(settings)
-            styled = terms["policy"]["style_cap_bp"] is not None
-            inputs = {**terms, **_read_day(data.panel, row, live.weights(row), last, styled)}
-            body = take_step(inputs)
-            body |= {
-                "late": clock().date().isoformat() >= body["decided_for"],
-                "window": name_window(known_windows, body["day"]),
-                "inputs": ledger.objects.put(canonical_json(inputs).encode()),
-                "after": compute_digest(last),
-            }
-            ledger.events.record(book, STEP_EVENT, body["day"], body)
-            done.append(body)
-            steps.append(read_step(body))
-            told(steps[-1])
+        watch_library(ledger, data.panel, data.dataset, data.rules, data.runner, noted)
+        flows, steps = list_waiting_flows(list_flows(ledger, book), done), list[BookStep]()
+        waiting = [[flow.key, flow.amount] for flow in flows]
+        for part in split_rows(ledger, data.panel, rows):
+            live = _find_live(ledger, data, settings, done, part[0])
+            refuse_unpaid_days(ledger, data.panel, data.dataset, part, live.sizing.evidence, known_windows)
+            terms = _read_terms(ledger, live, settings)
+            for row in part:
+                last = done[-1] if done else begin(settings)
+                styled = terms["policy"]["style_cap_bp"] is not None
+                day = _read_day(data.panel, row, live.parts(row), last, styled)
+                inputs = {**terms, **day, "flows": waiting}
+                done.append(_record_step(ledger, book, inputs, last, known_windows, clock()))
+                waiting = []
+                steps.append(read_step(done[-1]))
+                told(steps[-1])
         return steps
+
+
+def _record_step(
+    ledger: Ledger,
+    book: str,
+    inputs: Mapping[str, Any],
+    last: Mapping[str, Any],
+    known_windows: Sequence[Boundaries],
+    now: datetime,
+) -> dict[str, Any]:
+    """Compute a step from its inputs, record both, and return its record."""
+    body = take_step(inputs)
+    body |= {
+        "late": now.date().isoformat() >= body["decided_for"],
+        "window": name_window(known_windows, body["day"]),
+        "inputs": ledger.objects.put(canonical_json(inputs).encode()),
+        "after": compute_digest(last),
+    }
+    ledger.events.record(book, STEP_EVENT, body["day"], body)
+    return body
+
+
+def _refuse_since(data: BookData, done: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse a first day for a book that has begun on another one; the same command again goes on."""
+    if not done or data.since is None:
+        return
+    rows = data.list_new_rows("")
+    first = str(data.panel.dates[rows.start]) if rows else data.since.isoformat()
+    if first != done[0]["day"]:
+        raise RiskError(
+            "A first day is for a book without steps, and this one has begun.",
+            field="--since",
+            got=data.since.isoformat(),
+            allowed=f"no --since: the book goes on after its last step, {done[-1]['day']}",
+            hint="Open another book to begin on another day.",
+            code="book_since",
+        )
 
 
 def _refuse_data(data: BookData, rows: Sequence[int], last: Mapping[str, Any] | None, today: date) -> None:
@@ -256,15 +242,20 @@ def _data_error(message: str, got: str, allowed: str) -> RiskError:
     return RiskError(message, field="--panel", got=got, allowed=allowed, hint="Nothing was stepped.", code="book_data")
 
 
-def _find_live(ledger: Ledger, data: BookData, settings: BookSettings, done: Sequence[Mapping[str, Any]]) -> LiveBooks:
-    """Return what is traded; where that is nothing any more, what is held is closed under its last evidence."""
+def _find_live(
+    ledger: Ledger, data: BookData, settings: BookSettings, done: Sequence[Mapping[str, Any]], row: int
+) -> LiveBooks:
+    """Return what is traded, as the library was known at a row.
+
+    Where that is nothing any more, what is held is closed under its last evidence.
+    """
     try:
-        return find_live_books(ledger, data.panel, data.runner, settings.run)
+        return find_live_books(ledger, data.panel, data.runner, settings.run, row)
     except RiskError as error:
         if error.code != "no_targets" or not done or not done[-1]["account"]["holdings"]:
             raise
         last = json.loads(ledger.objects.get(done[-1]["inputs"]))["sizing"]
-        return LiveBooks({}, {}, [], data.panel.symbols, Sizing(*last))
+        return LiveBooks({}, {}, [], data.panel.symbols, closing=Sizing(*last))
 
 
 def _read_terms(ledger: Ledger, live: LiveBooks, settings: BookSettings) -> dict[str, Any]:
@@ -273,8 +264,18 @@ def _read_terms(ledger: Ledger, live: LiveBooks, settings: BookSettings) -> dict
     return {
         "sizing": [sizing.horizon_days, sizing.doubt_e8, sizing.reason, sizing.evidence],
         "policy": live.tighten(read_policy(ledger.workspace)).model_dump(mode="json"),
-        "standings": {name: standing.record() for name, standing in known.items()},
+        "standings": {
+            name: {**standing.record(), "status": live.statuses.get(name, standing.status)}
+            for name, standing in known.items()
+        },
         "settings": settings.model_dump(mode="json"),
+        "library": {
+            "books": {
+                run: {"share": share, "factors": dict(book.weights)} for run, (book, share) in live.books.items()
+            },
+            "decaying": [name for name, status in live.statuses.items() if status == "decaying"],
+            "left_out": dict(live.left_out),
+        },
     }
 
 
@@ -285,17 +286,17 @@ def begin(settings: BookSettings) -> dict[str, Any]:
 
 
 def _read_day(
-    panel: Panel, row: int, weights: Mapping[str, float], last: Mapping[str, Any], with_styles: bool
+    panel: Panel, row: int, parts: Mapping[str, Mapping[str, float]], last: Mapping[str, Any], with_styles: bool
 ) -> dict[str, Any]:
     """Return what a step reads of a day and of the step before, as a JSON-able object."""
     held = {**last["ungated"]["holdings"], **last["account"]["holdings"]}
     names = sorted({*held, *last["approved"], *last["asked"]})
-    past, priced = panel.rows(0, row + 1), {*weights, *names}
+    past, priced = panel.rows(0, row + 1), {*names}.union(*parts.values())
     return {
         **{part: last[part] for part in CARRIED},
         "approved_for": last["decided_for"],
         "prices": _read_prices(panel, row, names, {name: holding[2] for name, holding in held.items()}),
-        "weights": dict(weights),
+        "parts": parts,
         "facts": {name: one.record() for name, one in read_facts(past, priced, with_styles).items()},
         "sessions": [day.isoformat() for day in list_sessions(past)],
         "decided_for": next_trading_day(past.dates).isoformat(),
@@ -338,11 +339,13 @@ def take_step(inputs: Mapping[str, Any]) -> dict[str, Any]:
     policy = Policy.model_validate_json(json.dumps(inputs["policy"]))
     stands = not policy.kill_switch and _is_current(inputs["approved_for"], prices.day)
     approved = inputs["approved"] if stands else {}
-    account, fills = _trade(inputs["account"], approved, prices, settings.trading, inputs["reducing"])
-    ungated, _ = _trade(inputs["ungated"], inputs["asked"], prices, settings.trading)
+    flow = sum_flows(inputs["flows"])
+    before, plain = (PaperAccount.restore(inputs[part]).with_flow(flow) for part in ("account", "ungated"))
+    account, fills = _trade(before, approved, prices, settings.trading, inputs["reducing"])
+    ungated, _ = _trade(plain, inputs["asked"], prices, settings.trading)
     horizon, doubt, reason, evidence = inputs["sizing"]
     held = {name: round(weight * UNITS_PER_EQUITY) for name, weight in account.weights().items()}
-    weights = inputs["weights"] if account.equity > 0 else {}  # a ruined book is closed
+    weights = add_weights(inputs["parts"]) if account.equity > 0 else {}  # a ruined book is closed
     day, state = date.fromisoformat(inputs["decided_for"]), _state(account, held, inputs)
     until = day + timedelta(days=HOLIDAY_DAYS)
     sized = size_book(weights, Sizing(horizon, doubt, reason, evidence), policy, until, held)
@@ -361,7 +364,14 @@ def take_step(inputs: Mapping[str, Any]) -> dict[str, Any]:
             if SignalChange(one.signal, held.get(one.signal.asset, 0)).reduces
         ),
         "asked": {signal.asset: signal.target_e8 for signal in sized.signals},
+        "flows": inputs["flows"],
+        "library": inputs["library"],
     }
+
+
+def sum_flows(flows: Iterable[tuple[str, float]]) -> float:
+    """Return the money of a step's flows."""
+    return math.fsum(amount for _, amount in flows)
 
 
 def _is_current(decided_for: str, day: str) -> bool:
@@ -370,14 +380,14 @@ def _is_current(decided_for: str, day: str) -> bool:
 
 
 def _trade(
-    record: Mapping[str, Any],
+    account: PaperAccount,
     targets: Mapping[str, int],
     prices: DayPrices,
     trading: TradingTerms,
     reducing: Collection[str] = (),
 ) -> tuple[PaperAccount, tuple[Fill, ...]]:
     shares = {name: target / UNITS_PER_EQUITY for name, target in targets.items()}
-    return trade_day(PaperAccount.restore(record), shares, prices, trading, reducing)
+    return trade_day(account, shares, prices, trading, reducing)
 
 
 def _state(account: PaperAccount, held: Mapping[str, int], inputs: Mapping[str, Any]) -> BookState:
@@ -406,32 +416,8 @@ def read_step(body: Mapping[str, Any]) -> BookStep:
         tuple(Fill(*fill) for fill in body["fills"]),
         body["decision"],
         body["approved"],
+        sum_flows(body["flows"]),
+        body["library"],
         body["window"],
         body["late"],
     )
-
-
-def replay_book(ledger: Ledger, name: str) -> Iterator[tuple[str, list[str]]]:
-    """Compute every step of a book again from its stored inputs.
-
-    Yields
-    ------
-    tuple
-        The day, and the parts of its record that differ; empty where every byte is the same.
-    """
-    book, settings = find_book(ledger, name)
-    before: Mapping[str, Any] | None = None
-    for body in list_steps(ledger, book):
-        inputs = json.loads(ledger.objects.get(body["inputs"]))
-        again = take_step(inputs)
-        differing = [part for part, value in again.items() if canonical_json(value) != canonical_json(body[part])]
-        start = before or begin(settings)
-        differing += ["the step before it"] if body["after"] != compute_digest(start) else []
-        differing += ["settings"] if inputs["settings"] != settings.model_dump(mode="json") else []
-        differing += [
-            f"{part} at its beginning"
-            for part in CARRIED
-            if canonical_json(inputs[part]) != canonical_json(start[part])
-        ]
-        yield body["day"], differing
-        before = body

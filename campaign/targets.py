@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
@@ -16,7 +16,7 @@ from ..evidence import EvidenceSettings
 from ..evidence.values import PYTHON_FOLDER, Computing, Contained
 from ..factors import Engine
 from ..ledger import Ledger, Run
-from ..library import ADDED_BY_HAND, PROMOTED, Entry, list_entries
+from ..library import ADDED_BY_HAND, PROMOTED, Entry, list_entries, list_known_at
 from ..market import Panel, adjust_forwards
 from ..portfolio import CombinationPart, hold_fixed, target_weights, weigh_fixed
 from ..risk import SEPARATOR, UNITS_PER_EQUITY, Policy, RiskError, RiskLimits, Sizing, read_policy
@@ -81,6 +81,8 @@ class LiveBooks:
         Weights `[T, N]` of each book, in the order of `books`.
     symbols
         Columns of the frames.
+    statuses
+        Status in the library of each factor that is traded.
     closing
         What signals say where nothing is traded any more and the rest is closed.
     """
@@ -89,16 +91,19 @@ class LiveBooks:
     left_out: Mapping[str, str]
     frames: Sequence[NDArray[np.float64]]
     symbols: tuple[str, ...]
+    statuses: Mapping[str, str] = field(default_factory=dict)
     closing: Sizing | None = None
+
+    def parts(self, row: int = -1) -> dict[str, dict[str, float]]:
+        """Return the weights of each book after the close of a row, by run, without zeros."""
+        return {
+            run: {self.symbols[column]: share * float(frame[row, column]) for column in np.flatnonzero(frame[row])}
+            for (run, (_, share)), frame in zip(self.books.items(), self.frames, strict=True)
+        }
 
     def weights(self, row: int = -1) -> dict[str, float]:
         """Return the weights of all books together after the close of a row, without zeros."""
-        weights: dict[str, float] = {}
-        for (_, share), frame in zip(self.books.values(), self.frames, strict=True):
-            for column in np.flatnonzero(frame[row]):
-                name = self.symbols[column]
-                weights[name] = weights.get(name, 0.0) + share * float(frame[row, column])
-        return weights
+        return add_weights(self.parts(row))
 
     @property
     def sizing(self) -> Sizing:
@@ -118,6 +123,15 @@ class LiveBooks:
         for book, _ in self.books.values():
             policy, _ = policy.tightened(book.limits)
         return policy
+
+
+def add_weights(parts: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    """Return the weight of each symbol in several books together."""
+    weights: dict[str, float] = {}
+    for run in sorted(parts):
+        for name, weight in parts[run].items():
+            weights[name] = weights.get(name, 0.0) + weight
+    return weights
 
 
 @dataclass(frozen=True)
@@ -148,7 +162,9 @@ def build_targets(
     return Targets(live, ask_gate(live.weights(), live.sizing, policy, panel, ledger, held))
 
 
-def find_live_books(ledger: Ledger, panel: Panel, runner: Runner | None = None, run: str = "") -> LiveBooks:
+def find_live_books(
+    ledger: Ledger, panel: Panel, runner: Runner | None = None, run: str = "", row: int | None = None
+) -> LiveBooks:
     """Return what the accepted and live factors of a library trade on a panel.
 
     Parameters
@@ -161,13 +177,16 @@ def find_live_books(ledger: Ledger, panel: Panel, runner: Runner | None = None, 
         Only what this run accepted; empty for every run with a live factor in the library, and for each factor that was
         added by hand or proven on new days. All share equity equally. One whose evidence decays keeps
         `DECAYING_SHARE` of its part, and a retired one has none.
+    row
+        The row at whose close the library is read; None for all that it knows now.
 
     Raises
     ------
     RiskError
         Nothing that was accepted can be traded.
     """
-    entries = {entry.factor_id: entry for entry in list_entries(ledger)}
+    known = list_entries(ledger) if row is None else list_known_at(list_entries(ledger), panel.dates, row)
+    entries = {entry.factor_id: entry for entry in known}
     found, left_out = _find_books(ledger, entries, run)
     left_out |= {book.run: why for book in found if (why := _find_obstacle(book, entries, panel, runner))}
     traded = [book for book in found if book.run not in left_out]
@@ -176,7 +195,8 @@ def find_live_books(ledger: Ledger, panel: Panel, runner: Runner | None = None, 
     computing = _open_computing(ledger, panel, runner)
     frames = [target_weights(_score(book, entries, computing), book.horizon_days) for book in traded]
     books = {book.run: (book, _share(book, entries) / len(traded)) for book in traded}
-    return LiveBooks(books, left_out, frames, panel.symbols)
+    names = {name for book in traded for name in (*book.evidence, *book.weights)}
+    return LiveBooks(books, left_out, frames, panel.symbols, {name: entries[name].status for name in sorted(names)})
 
 
 def _share(book: RunBook, entries: Mapping[str, Entry]) -> float:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ..lazy import lazy_names
 
 if TYPE_CHECKING:
+    from .database.locks import wait_while_locked as wait_while_locked
     from .digest import JSON as JSON, canonical_json as canonical_json, compute_digest as compute_digest
     from .errors import (
         AlphaloomError as AlphaloomError,
@@ -65,6 +66,7 @@ else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
+            "database.locks": "wait_while_locked",
             "digest": "JSON canonical_json compute_digest",
             "errors": (
                 "AlphaloomError LedgerConflict LedgerError Mistake RunLocked SettingsError UnknownRun WorkspaceError"

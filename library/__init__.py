@@ -17,9 +17,11 @@ if TYPE_CHECKING:
         ambiguous_error as ambiguous_error,
         choose_own_text as choose_own_text,
         find_entry as find_entry,
+        find_known_row as find_known_row,
         list_comparable as list_comparable,
         list_decaying as list_decaying,
         list_entries as list_entries,
+        list_known_at as list_known_at,
         read_retired as read_retired,
         write_in_own_language as write_in_own_language,
     )
@@ -36,8 +38,9 @@ else:
         {
             "condition": "Condition list_conditions",
             "entries": (
-                "ADDED_BY_HAND Entry MEMBER PROMOTED WATCHLIST ambiguous_error find_entry list_comparable "
-                "list_decaying list_entries read_retired write_in_own_language choose_own_text"
+                "ADDED_BY_HAND Entry MEMBER PROMOTED WATCHLIST ambiguous_error find_entry find_known_row "
+                "list_comparable list_decaying list_entries list_known_at read_retired write_in_own_language "
+                "choose_own_text"
             ),
             "exchange": "export_library import_library read_library_file",
             "observations": "FactorReading",

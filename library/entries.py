@@ -11,9 +11,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ..evidence import EvidenceError, LibrarySettings, RunArchive, Windows
 from ..factors import Expression, ParseError, parse
@@ -24,6 +27,8 @@ MAX_MATCHES_SHOWN = 5
 
 ACCEPTED, PROMOTED, ADDED_BY_HAND, IMPORTED, WATCHLIST = "accepted", "promoted", "by_hand", "imported", "watchlist"
 MEMBER = "member"
+RULE, WATCHED = "rule", "watched"
+"""Who changes a status where no person does, and the key of the change that begins to watch an entry."""
 PROOF: Mapping[str, str] = {
     ACCEPTED: "proven on selection",
     MEMBER: "part of an accepted combination",
@@ -158,6 +163,27 @@ class Entry:
     def own_text(self) -> str:
         """Return the formula in Alphaloom's own language; earlier versions stored other dialects as written."""
         return choose_own_text(self.factor_id, self.text, self.canonical, self.fields)
+
+
+def find_known_row(entry: Entry, change: StatusChange, dates: NDArray[np.datetime64]) -> int:
+    """Return the row at whose close a status change was known; 0 for a person's, which holds at once.
+
+    A change by rule rests on the label of its day, which ends `horizon_days + 1` rows later.
+    """
+    if change.by != RULE or change.key == WATCHED:
+        return 0
+    horizon = entry.terms.horizon_days if entry.terms else 0
+    return int(np.searchsorted(dates, np.datetime64(change.day, "D"))) + horizon + 1
+
+
+def list_known_at(entries: Sequence[Entry], dates: NDArray[np.datetime64], row: int) -> list[Entry]:
+    """Return the library as it was known at the close of a row; a factor promoted later is not in it."""
+    known = []
+    for entry in entries:
+        history = tuple(change for change in entry.history if find_known_row(entry, change, dates) <= row)
+        if entry.origin != PROMOTED or any(change.status != WATCHLIST for change in history):
+            known.append(replace(entry, history=history))
+    return known
 
 
 def list_entries(ledger: Ledger) -> list[Entry]:

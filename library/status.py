@@ -24,7 +24,7 @@ from ..factors import Expression, parse
 from ..ledger import Ledger, LibraryRow, StatusChange
 from ..market import Panel
 from .decay import run_decay_tests, status_after
-from .entries import PROMOTED, WATCHLIST, Entry, list_entries
+from .entries import PROMOTED, RULE, WATCHED, WATCHLIST, Entry, list_entries
 from .eprocess import compute_capital, e_lond_threshold, quarter_days, settle_quarters
 from .observations import FactorReading
 
@@ -108,7 +108,7 @@ class _StatusPass:
         for quarter, test in zip(through, tests, strict=True):
             after, why = status_after(status, test, rules)
             if after != status:
-                self._add(StatusChange(name, f"{test.day} {after}", after, "rule", why, test.day, test.record()))
+                self._add(StatusChange(name, f"{test.day} {after}", after, RULE, why, test.day, test.record()))
             status = after
             if status == "retired":
                 self.gone[name] = (test.day, quarter)
@@ -141,13 +141,13 @@ class _StatusPass:
             reason = f"proven (e {event.e_value:.3g}, {need:.3g} needed), but {twin}"
             past = [*reading.entry.history, *self.changes[name]]
             if not any(change.reason.endswith(f"but {twin}") for change in past):
-                self._add(StatusChange(name, f"{event.day} proven", WATCHLIST, "rule", reason, event.day, numbers))
+                self._add(StatusChange(name, f"{event.day} proven", WATCHLIST, RULE, reason, event.day, numbers))
             return False
         reason = (
             f"proven on new days: e {event.e_value:.3g}, {need:.3g} needed at place {event.place} "
             f"after {promoted} promoted{'; ' * bool(reading.left_out)}{reading.left_out}"
         )
-        self._add(StatusChange(name, f"{event.day} promoted", "live", "rule", reason, event.day, numbers))
+        self._add(StatusChange(name, f"{event.day} promoted", "live", RULE, reason, event.day, numbers))
         self.rows[name] = _make_row(reading.entry)
         self.age(reading, "live", range(event.quarter + 1, reading.list_ended_quarters().stop))
         return True
@@ -157,7 +157,7 @@ class _StatusPass:
 
     def _assign_places(self, readings: Sequence[FactorReading]) -> dict[str, int]:
         """Give each entry that is watched for the first time the next place."""
-        last_place = sum(standing.key == "watched" for standing in self.ledger.library.standings())
+        last_place = sum(standing.key == WATCHED for standing in self.ledger.library.standings())
         places: dict[str, int] = {}
         for reading in readings:
             name, place = reading.entry.factor_id, reading.entry.place
@@ -166,9 +166,7 @@ class _StatusPass:
                 last_place += 1
                 reason = f"place {last_place} of the watchlist"
                 self._add(
-                    StatusChange(
-                        name, "watched", WATCHLIST, "rule", reason, reading.terms.judged_to, {"place": last_place}
-                    )
+                    StatusChange(name, WATCHED, WATCHLIST, RULE, reason, reading.terms.judged_to, {"place": last_place})
                 )
             places[name] = place or last_place
         return places

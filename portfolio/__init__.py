@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         list_earlier_openings as list_earlier_openings,
         run_sealed_exam as run_sealed_exam,
     )
+    from .track_record import TrackRecord as TrackRecord, chain_returns as chain_returns, measure_book as measure_book
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
@@ -40,5 +41,6 @@ else:
             "combination": "Combination CombinationPart Combining JudgedRun hold_fixed weigh_fixed write_combination",
             "paper_book": "SILENT_DAYS PaperAccount DayPrices Fill TradingTerms trade_day",
             "sealed_exam": "find_own_opening list_earlier_openings run_sealed_exam",
+            "track_record": "TrackRecord chain_returns measure_book",
         },
     )

@@ -97,7 +97,9 @@ class PaperAccount:
     high_water
         Highest equity of any close so far.
     pnl
-        Change of equity since the close before.
+        Change of equity since the close before, without the money that people paid in or took out.
+    borrow
+        What was paid for being short over night, in `pnl`.
     """
 
     day: str
@@ -105,6 +107,7 @@ class PaperAccount:
     holdings: Mapping[str, Holding]
     high_water: float
     pnl: float = 0.0
+    borrow: float = 0.0
 
     @classmethod
     def of_cash(cls, cash: float) -> PaperAccount:
@@ -115,6 +118,16 @@ class PaperAccount:
     def equity(self) -> float:
         """Return cash and holdings at their last prices."""
         return self.cash + math.fsum(holding.value for holding in self.holdings.values())
+
+    def with_flow(self, amount: float) -> PaperAccount:
+        """Return the account after money was paid in, or taken out where it is negative.
+
+        The highest equity changes by the same factor as equity, so that the fall from it stays the same share.
+        """
+        before = self.equity
+        after = before + amount
+        grown = self.high_water * after / before if before > 0 and after > 0 else self.high_water + amount
+        return replace(self, cash=self.cash + amount, high_water=max(grown, after)) if amount else self
 
     def weights(self) -> dict[str, float]:
         """Return each holding as a share of equity; of a book that is ruined, as a share of all that it holds."""
@@ -132,6 +145,7 @@ class PaperAccount:
             "cash": self.cash,
             "high_water": self.high_water,
             "pnl": self.pnl,
+            "borrow": self.borrow,
             "holdings": holdings,
         }
 
@@ -139,7 +153,8 @@ class PaperAccount:
     def restore(cls, record: Mapping[str, Any]) -> PaperAccount:
         """Return an account from its record."""
         holdings = {symbol: Holding(*row) for symbol, row in record["holdings"].items()}
-        return cls(record["day"], record["cash"], MappingProxyType(holdings), record["high_water"], record["pnl"])
+        money = (record[name] for name in ("high_water", "pnl", "borrow"))
+        return cls(record["day"], record["cash"], MappingProxyType(holdings), *money)
 
 
 @dataclass(frozen=True)
@@ -199,7 +214,8 @@ def trade_day(
     closed = {symbol: _value_at_close(one, symbol, prices) for symbol, one in holdings.items() if one.shares}
     after = replace(account, day=prices.day, cash=cash, holdings=MappingProxyType(dict(sorted(closed.items()))))
     worth = after.equity
-    return replace(after, high_water=max(account.high_water, worth), pnl=worth - account.equity), tuple(fills)
+    pnl = worth - account.equity
+    return replace(after, high_water=max(account.high_water, worth), pnl=pnl, borrow=borrow), tuple(fills)
 
 
 def _carry_over(account: PaperAccount, prices: DayPrices) -> dict[str, Holding]:

@@ -16,7 +16,8 @@ from typing import Annotated, Any
 
 import typer
 
-from . import book, doctor, sandbox, targets
+from . import doctor, sandbox, targets
+from .book import commands as book
 from .campaign import log, review, run, status
 from .data import audit, fetch, look
 from .evidence import combine, control, power, unseal, verify

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from ..errors import RunLocked
 from ..files.private import make_file, make_folder
@@ -87,6 +88,27 @@ class Wait:
     def waited(self) -> float:
         """Return the seconds since the first poll."""
         return self.seconds() - self._began if self._polls else 0.0
+
+
+T = TypeVar("T")
+
+
+def wait_while_locked(work: Callable[[], T], why: str, wait: Wait | None = None) -> T:
+    """Do work that needs a lock, again and again while another process holds it, and return its result.
+
+    Parameters
+    ----------
+    work
+        Raises `RunLocked` before it changes anything.
+    why
+        Completes "waiting, ..." in the report.
+    """
+    wait = wait or Wait()
+    while True:
+        try:
+            return work()
+        except RunLocked as error:
+            time.sleep(wait.note(f"{why}: {error.message}"))
 
 
 @contextmanager

@@ -13,8 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from alphaloom.campaign import BookData, BookSettings, list_steps, open_book, replay_book, step_book, windows
-from alphaloom.campaign.book import find_book
+from alphaloom.campaign import BookData, BookSettings, find_book, list_steps, open_book, replay_book, step_book, windows
 from alphaloom.desk.cli.main import run_command
 from alphaloom.evaluation import CampaignResult
 from alphaloom.ledger import Ledger, RunLocked, StatusChange, canonical_json

@@ -1,0 +1,39 @@
+"""Compute the steps of a paper book again from what they had read, and compare the bytes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..ledger import Ledger, canonical_json, compute_digest
+from .book import CARRIED, begin, take_step
+from .book_record import find_book, list_flows, list_steps
+
+
+def replay_book(ledger: Ledger, name: str) -> Iterator[tuple[str, list[str]]]:
+    """Compute every step of a book again from its stored inputs.
+
+    Yields
+    ------
+    tuple
+        The day, and the parts of its record that differ; empty where every byte is the same.
+    """
+    book, settings = find_book(ledger, name)
+    paid = {flow.key: flow.amount for flow in list_flows(ledger, book)}
+    before: Mapping[str, Any] | None = None
+    for body in list_steps(ledger, book):
+        inputs = json.loads(ledger.objects.get(body["inputs"]))
+        again = take_step(inputs)
+        differing = [part for part, value in again.items() if canonical_json(value) != canonical_json(body[part])]
+        start = before or begin(settings)
+        differing += ["the step before it"] if body["after"] != compute_digest(start) else []
+        differing += ["money paid in"] if any(paid.get(key) != amount for key, amount in body["flows"]) else []
+        differing += ["settings"] if inputs["settings"] != settings.model_dump(mode="json") else []
+        differing += [
+            f"{part} at its beginning"
+            for part in CARRIED
+            if canonical_json(inputs[part]) != canonical_json(start[part])
+        ]
+        yield body["day"], differing
+        before = body

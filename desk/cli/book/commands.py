@@ -1,0 +1,189 @@
+"""The commands on paper books: open one, take it through new days, show it, and compute it again."""
+
+from __future__ import annotations
+
+import csv
+import io
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ...figures import number, plural
+from ..console import make_text, print_object, print_plain, stderr_console
+from ..options import AsJson, CampaignFile, DataOptions, PanelFile, SectorsFile, Workspace, refuse_existing
+from ..run_lookup import DEFAULT_WORKSPACE, open_record
+from .facts import STEP_COLUMNS, say_step, summarise_book, tell_step
+
+if TYPE_CHECKING:
+    from ....campaign import BookStep
+
+app = typer.Typer(no_args_is_help=True, help="Keep a paper book that lives: one step a day, through the risk gate.")
+By = Annotated[str, typer.Option("--by", metavar="NAME", help="Who decides on it; it is kept with the record.")]
+Money = Annotated[float, typer.Argument(metavar="AMOUNT", min=0.0, help="Money in the prices' currency.")]
+BookName = Annotated[str, typer.Argument(metavar="NAME", help="The book's name.")]
+
+
+def _read_clock() -> datetime:
+    return datetime.now(UTC)
+
+
+def _note(line: str) -> None:
+    stderr_console().print(make_text(line), style="dim")
+
+
+@app.command("open")
+def open_new(
+    name: BookName,
+    run: Annotated[str, typer.Option("--run", metavar="RUN", help="Only what this run accepted.")] = "",
+    cash: Annotated[float, typer.Option("--cash", min=1.0, max=1e15, help="Money at the start.")] = 1_000_000.0,
+    bps_per_side: Annotated[
+        float, typer.Option("--bps-per-side", min=0.0, max=1_000.0, help="Cost of trading.")
+    ] = 10.0,
+    borrow_bps_per_year: Annotated[
+        float, typer.Option("--borrow-bps", min=0.0, max=10_000.0, help="Cost of being short.")
+    ] = 50.0,
+    max_volume_share: Annotated[
+        float, typer.Option("--max-volume-share", min=0.0, max=1.0, help="Of a day's volume; 0: no limit.")
+    ] = 0.05,
+    workspace: Workspace = None,
+) -> None:
+    """Open a paper book; its settings are fixed from then on, and the same command again changes nothing."""
+    from ....campaign import BookSettings, open_book
+    from ....evaluation import find_campaign
+
+    with open_record(workspace or DEFAULT_WORKSPACE) as ledger:
+        settings = BookSettings(
+            run=find_campaign(ledger, run).id if run else "",
+            cash=cash,
+            bps_per_side=bps_per_side,
+            borrow_bps_per_year=borrow_bps_per_year,
+            max_volume_share=max_volume_share,
+        )
+        open_book(ledger, name, settings, _read_clock())
+    print_plain(f"Open: {name}. The first step: alphaloom book step {name} --panel FILE")
+
+
+@app.command()
+def step(
+    name: BookName,
+    panel: PanelFile = None,
+    sectors: SectorsFile = None,
+    campaign: CampaignFile = None,
+    since: Annotated[
+        datetime | None,
+        typer.Option("--since", formats=["%Y-%m-%d"], help="First day of a new book; the panel's last by default."),
+    ] = None,
+    workspace: Workspace = None,
+    as_json: AsJson = False,
+) -> None:
+    """Take a book through every new day: fill yesterday's targets, value it, and ask the gate for tomorrow's.
+
+    The library is watched on the new days first (alphaloom library watch). The same day twice changes nothing, and a
+    step that was killed goes on. While another process steps the book, this one waits.
+    """
+    from ....campaign import BookData, find_book, step_book
+    from ....evidence.values import LazySandbox
+    from ..targets import find_settings
+
+    with open_record(workspace or DEFAULT_WORKSPACE) as ledger:
+        place = DataOptions(campaign, panel, sectors, None, workspace)
+        settings = find_settings(ledger, find_book(ledger, name)[1].run, place)
+        read, dataset = settings.market.open(settings.seed)
+        with LazySandbox(settings.sandbox) as sandbox:
+            data = BookData(read, dataset, sandbox, since.date() if since else None, settings.evidence)
+            steps = step_book(
+                ledger, name, data, _read_clock, lambda one: None if as_json else print_plain(say_step(one)), _note
+            )
+    if as_json:
+        print_object({"book": name, "steps": [tell_step(one) for one in steps]})
+    elif not steps:
+        print_plain(f"Nothing new: the panel ends on {read.dates[-1]}.")
+
+
+@app.command()
+def deposit(name: BookName, amount: Money, by: By, workspace: Workspace = None, as_json: AsJson = False) -> None:
+    """Pay money into a book: the next step has it before its open, and no return counts it as a gain."""
+    _pay(name, amount, by, workspace, as_json=as_json)
+
+
+@app.command()
+def withdraw(name: BookName, amount: Money, by: By, workspace: Workspace = None, as_json: AsJson = False) -> None:
+    """Take money out of a book, before the open of the next step; no return counts it as a loss."""
+    _pay(name, -amount, by, workspace, as_json=as_json)
+
+
+def _pay(name: str, amount: float, by: str, workspace: Path | None, *, as_json: bool) -> None:
+    from ....campaign import pay_book
+
+    with open_record(workspace or DEFAULT_WORKSPACE) as ledger:
+        flow = pay_book(ledger, name, amount, by, _read_clock())
+    if as_json:
+        print_object({"book": name, "flow": flow.key, "amount": flow.amount, "by": flow.by, "at": flow.at})
+        return
+    said = "paid in" if amount > 0 else "to be paid out"
+    print_plain(f"Recorded as flow {flow.key}: {number(abs(amount), 2)} {said} by {flow.by}, with the next step.")
+
+
+@app.command()
+def show(name: BookName, workspace: Workspace = None, as_json: AsJson = False) -> None:
+    """Show a book: what it holds and is worth, beside what it would be had the gate approved everything."""
+    from ....campaign import find_book, list_flows, list_steps, list_waiting_flows, read_step
+
+    with open_record(workspace or DEFAULT_WORKSPACE) as ledger:
+        book, _ = find_book(ledger, name)
+        bodies = list_steps(ledger, book)
+        waiting = list_waiting_flows(list_flows(ledger, book), bodies)
+    facts = summarise_book(name, [read_step(body) for body in bodies], waiting)
+    if as_json:
+        print_object(facts)
+    else:
+        from .page import print_book
+
+        print_book(facts)
+
+
+@app.command()
+def replay(name: BookName, workspace: Workspace = None, as_json: AsJson = False) -> None:
+    """Compute every step again from what it had read, and say where a byte differs; exit code 1 where one does."""
+    from ....campaign import replay_book
+
+    with open_record(workspace or DEFAULT_WORKSPACE) as ledger:
+        told = dict(replay_book(ledger, name))
+    differing = {day: parts for day, parts in told.items() if parts}
+    if as_json:
+        print_object({"steps": len(told), "differing": differing})
+    else:
+        for day, parts in differing.items():
+            print_plain(f"{day}: {', '.join(parts)}")
+        said = f"{len(differing)} differ" if differing else "every byte is the same" if told else "there is none yet"
+        print_plain(f"{plural(len(told), 'step')} computed again: {said}.")
+    if differing:
+        raise typer.Exit(1)
+
+
+@app.command()
+def export(
+    name: BookName,
+    out: Annotated[Path, typer.Option("--out", metavar="FILE.csv", help="One line for each step.")],
+    workspace: Workspace = None,
+    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+) -> None:
+    """Write a line for each step: equity, gated and ungated, flows, exposures, costs, approvals, refusals by rule."""
+    from ....ledger.files import write_whole
+
+    refuse_existing(out, force=force)
+    lines = io.StringIO()
+    writer = csv.DictWriter(lines, STEP_COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(tell_step(one) for one in _read_steps(name, workspace))
+    write_whole(out, lines.getvalue().encode())
+    print_plain(f"Written: {out}")
+
+
+def _read_steps(name: str, workspace: Path | None) -> list[BookStep]:
+    from ....campaign import find_book, list_steps, read_step
+
+    with open_record(workspace or DEFAULT_WORKSPACE) as ledger:
+        return [read_step(body) for body in list_steps(ledger, find_book(ledger, name)[0])]

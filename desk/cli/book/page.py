@@ -1,0 +1,75 @@
+"""What the terminal shows of a paper book."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...figures import count, number, percent, plural
+from ..console import print_plain, stdout_console
+
+
+def print_book(facts: Mapping[str, Any]) -> None:
+    """Print a book."""
+    for flow in facts["waiting_flows"]:
+        way = "paid in" if flow["amount"] > 0 else "to be paid out"
+        print_plain(f"Waiting for the next step: {number(abs(flow['amount']), 2)} {way} by {flow['by']}.")
+    if facts["last"] is None:
+        print_plain(f"{facts['book']} has made no step: alphaloom book step {facts['book']} --panel FILE")
+        return
+    last = facts["last"]
+    days = f"{plural(facts['steps'], 'step')} from {facts['first_day']} to {last['day']}"
+    print_plain(f"{facts['book']}: {days}, {count(facts['forward_days'])} of them on record before their session.")
+    _print_figures(facts)
+    if in_sample := facts["days_by_window"].get("search", 0):
+        print_plain(f"{count(in_sample)} of these days are search days, on which the factors were found: expect less.")
+    print_plain(
+        f"Equity {number(last['equity'], 2)}; gross {percent(last['gross'], 1)}, net {percent(last['net'], 1)} of it; "
+        f"{count(len(facts['holdings']))} held; costs so far {number(facts['costs'], 2)} of trading and "
+        f"{number(facts['borrow_costs'], 2)} of borrowing."
+    )
+    if facts["flows"]:
+        print_plain(f"Paid in less paid out: {number(facts['flows'], 2)}; the returns are without it (time-weighted).")
+    _print_library(facts)
+    _print_refusals(facts)
+    print_plain(f"For {facts['for']}: {count(last['approved'])} targets approved, {count(last['refused'])} refused.")
+
+
+def _print_figures(facts: Mapping[str, Any]) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for head in ("", "return", "largest drawdown", "Sharpe, yearly"):
+        table.add_column(head, justify="left" if not head else "right")
+    for kind in ("gated", "ungated"):
+        row = facts[kind]
+        figures = [percent(row["return"], 2), percent(row["drawdown"], 2), number(row["sharpe"], 2)]
+        table.add_row(kind, *figures)
+    stdout_console().print(table)
+
+
+def _print_library(facts: Mapping[str, Any]) -> None:
+    if facts["decaying"]:
+        print_plain(f"Decaying, so what rests on it has half of its weight: {', '.join(facts['decaying'])}.")
+    for row in facts["left"]:
+        print_plain(f"Left on {row['day']}: {row['what']}, because {row['why']}.")
+    if not facts["traded"]:
+        print_plain("Nothing is traded any more: what is held is being sold.")
+
+
+def _print_refusals(facts: Mapping[str, Any]) -> None:
+    rules = ", ".join(f"{rule.replace('_', ' ')} {count(times)}" for rule, times in facts["refusals_by_rule"].items())
+    print_plain(f"Refusals by rule, over all steps: {rules or 'none'}.")
+    if facts["last_refusals"]:
+        print_plain("Refusals of the last step, actual value against limit (exposures in basis points of equity):")
+    for row in facts["last_refusals"]:
+        named = "; ".join(_name_refusal(one) for one in row["first"])
+        more = f"; and {count(row['refused'] - len(row['first']))} more" if row["refused"] > len(row["first"]) else ""
+        print_plain(f"  {row['rule'].replace('_', ' ')}: {named}{more}")
+
+
+def _name_refusal(one: Mapping[str, Any]) -> str:
+    """Return a symbol with what the rule compared; exposures are in basis points of equity."""
+    actual, limit = (f"{one[part]:g}" if one[part] is not None else "none" for part in ("actual", "limit"))
+    about = f", for {one['about']}" if one["about"] else ""
+    return f"{one['symbol']} {actual} against {limit}{about}"
