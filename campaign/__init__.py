@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         list_steps as list_steps,
         list_waiting_flows as list_waiting_flows,
         open_book as open_book,
+        order_mode as order_mode,
         pay_book as pay_book,
     )
     from .campaign import (
@@ -43,7 +44,7 @@ else:
         {
             "book": "BookData BookStep read_step step_book",
             "book_record": (
-                "BookFlow BookSettings find_book list_flows list_steps list_waiting_flows open_book pay_book"
+                "BookFlow BookSettings find_book list_flows list_steps list_waiting_flows open_book order_mode pay_book"
             ),
             "campaign": "Campaign Clock Settings Show WORKSPACE",
             "progress": "Best CLOSED_BY_HAND Counts Funnel ModelSpend Progress ProgressMeter read_last_progress",

@@ -12,7 +12,7 @@ import json
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from typing import Any, Final
 
@@ -25,6 +25,7 @@ from ..portfolio import DayPrices, Fill, PaperAccount, TradingTerms, trade_day
 from ..risk import (
     UNITS_PER_EQUITY,
     BookState,
+    Mode,
     Policy,
     RiskError,
     SignalChange,
@@ -36,15 +37,26 @@ from ..risk import (
     size_book,
 )
 from ..sandbox import Runner
-from .book_record import STEP_EVENT, BookSettings, find_book, list_flows, list_steps, list_waiting_flows
+from .book_record import (
+    STEP_EVENT,
+    BookSettings,
+    find_book,
+    list_flows,
+    list_orders,
+    list_steps,
+    list_waiting_flows,
+    list_waiting_orders,
+)
 from .facts import SymbolFacts, list_sessions, read_facts
 from .sighting import split_rows, watch_library
 from .targets import LiveBooks, add_weights, find_live_books
 from .trade import CENTS, HOLIDAY_DAYS, next_trading_day
 from .windows import find_windows, name_window, refuse_unpaid_days
 
-CARRIED: Final = ("account", "ungated", "approved", "reducing", "asked")
+CARRIED: Final = ("account", "ungated", "approved", "reducing", "asked", "mode", "recent_e8")
 """What a step takes over from the one before."""
+DAYS_OF_TURNOVER: Final = 20
+BP: Final = 10_000
 MIN_HELD_SHARE: Final = 0.5
 """Share of the held symbols that a panel must have to be the book's."""
 
@@ -72,6 +84,8 @@ class BookStep:
         books were left out.
     window
         The window of a campaign to which the day belongs: search, selection, sealed, or empty.
+    mode
+        What may pass: everything ("active"), only what reduces ("reducing"), or nothing ("halted").
     late
         Whether the step was recorded on the day that it is for, or later: then it is no forward evidence.
     """
@@ -87,6 +101,7 @@ class BookStep:
     library: Mapping[str, Any]
     window: str
     late: bool
+    mode: Mode = "active"
 
 
 @dataclass(frozen=True)
@@ -166,7 +181,11 @@ def step_book(
             )
         watch_library(ledger, data.panel, data.dataset, data.rules, data.runner, noted)
         flows, steps = list_waiting_flows(list_flows(ledger, book), done), list[BookStep]()
-        waiting = [[flow.key, flow.amount] for flow in flows]
+        orders = list_waiting_orders(list_orders(ledger, book), done)
+        waiting = {
+            "flows": [[flow.key, flow.amount] for flow in flows],
+            "orders": [[order.key, order.mode] for order in orders],
+        }
         for part in split_rows(ledger, data.panel, rows):
             live = _find_live(ledger, data, settings, done, part[0])
             refuse_unpaid_days(ledger, data.panel, data.dataset, part, live.sizing.evidence, known_windows)
@@ -175,9 +194,9 @@ def step_book(
                 last = done[-1] if done else begin(settings)
                 styled = terms["policy"]["style_cap_bp"] is not None
                 day = _read_day(data.panel, row, live.parts(row), last, styled)
-                inputs = {**terms, **day, "flows": waiting}
+                inputs = {**terms, **day, **waiting}
                 done.append(_record_step(ledger, book, inputs, last, known_windows, clock()))
-                waiting = []
+                waiting = {"flows": [], "orders": []}
                 steps.append(read_step(done[-1]))
                 told(steps[-1])
         return steps
@@ -282,7 +301,8 @@ def _read_terms(ledger: Ledger, live: LiveBooks, settings: BookSettings) -> dict
 def begin(settings: BookSettings) -> dict[str, Any]:
     """Return what stands before a book's first step."""
     account = PaperAccount.of_cash(settings.cash).record()
-    return {"account": account, "ungated": account, "approved": {}, "reducing": [], "asked": {}, "decided_for": ""}
+    plain: dict[str, Any] = {"approved": {}, "reducing": [], "asked": {}, "mode": "active", "recent_e8": []}
+    return {"account": account, "ungated": account, "decided_for": "", **plain}
 
 
 def _read_day(
@@ -337,16 +357,19 @@ def take_step(inputs: Mapping[str, Any]) -> dict[str, Any]:
     settings = BookSettings.model_validate(inputs["settings"])
     prices = DayPrices(**inputs["prices"])
     policy = Policy.model_validate_json(json.dumps(inputs["policy"]))
-    stands = not policy.kill_switch and _is_current(inputs["approved_for"], prices.day)
-    approved = inputs["approved"] if stands else {}
     flow = sum_flows(inputs["flows"])
     before, plain = (PaperAccount.restore(inputs[part]).with_flow(flow) for part in ("account", "ungated"))
+    before, mode = _obey(before, inputs["mode"], [mode for _, mode in inputs["orders"]])
+    approved = _choose_orders(inputs, policy, mode, prices.day)
     account, fills = _trade(before, approved, prices, settings.trading, inputs["reducing"])
     ungated, _ = _trade(plain, inputs["asked"], prices, settings.trading)
     horizon, doubt, reason, evidence = inputs["sizing"]
     held = {name: round(weight * UNITS_PER_EQUITY) for name, weight in account.weights().items()}
     weights = add_weights(inputs["parts"]) if account.equity > 0 else {}  # a ruined book is closed
-    day, state = date.fromisoformat(inputs["decided_for"]), _state(account, held, inputs)
+    mode = _halt(mode, account, policy)
+    recent = [*inputs["recent_e8"], _measure_turnover(fills, account)][1 - DAYS_OF_TURNOVER :]
+    day = date.fromisoformat(inputs["decided_for"])
+    state = replace(_state(account, held, inputs), mode=mode, recent_e8=tuple(recent))
     until = day + timedelta(days=HOLIDAY_DAYS)
     sized = size_book(weights, Sizing(horizon, doubt, reason, evidence), policy, until, held)
     decision = decide(sized.signals, state, policy, day, _standings(inputs))
@@ -365,8 +388,40 @@ def take_step(inputs: Mapping[str, Any]) -> dict[str, Any]:
         ),
         "asked": {signal.asset: signal.target_e8 for signal in sized.signals},
         "flows": inputs["flows"],
+        "orders": inputs["orders"],
+        "mode": mode,
+        "recent_e8": recent,
         "library": inputs["library"],
     }
+
+
+def _obey(account: PaperAccount, mode: Mode, orders: Sequence[Mode]) -> tuple[PaperAccount, Mode]:
+    """Return the account and the state of trading after people's orders; resumed, falls count from where it stands."""
+    for order in orders:
+        if order == "active" and mode != "active":
+            account = replace(account, high_water=account.equity)
+        mode = order
+    return account, mode
+
+
+def _choose_orders(inputs: Mapping[str, Any], policy: Policy, mode: Mode, day: str) -> Mapping[str, int]:
+    """Return the approved targets that are still to be filled."""
+    if policy.kill_switch or mode == "halted" or not _is_current(inputs["approved_for"], day):
+        return {}
+    approved: Mapping[str, int] = inputs["approved"]
+    return approved if mode == "active" else {name: approved[name] for name in inputs["reducing"]}
+
+
+def _halt(mode: Mode, account: PaperAccount, policy: Policy) -> Mode:
+    """Return the state of trading at a close: a book that has fallen too far is halted until people resume it."""
+    fall = account.high_water - account.equity
+    return "halted" if fall * BP > policy.max_drawdown_cap_bp * account.high_water else mode
+
+
+def _measure_turnover(fills: Sequence[Fill], account: PaperAccount) -> int:
+    """Return what was bought and sold, in 1e-8 of equity."""
+    traded = math.fsum(abs(fill.shares * fill.price) for fill in fills)
+    return round(traded / account.equity * UNITS_PER_EQUITY) if account.equity > 0 else 0
 
 
 def sum_flows(flows: Iterable[tuple[str, float]]) -> float:
@@ -392,7 +447,8 @@ def _trade(
 
 def _state(account: PaperAccount, held: Mapping[str, int], inputs: Mapping[str, Any]) -> BookState:
     """Return the book as the gate reads it: whole numbers."""
-    facts = {name: SymbolFacts(*row).at(account.equity) for name, row in inputs["facts"].items()}
+    falls = {name: math.ceil(holding.fall * BP) for name, holding in account.holdings.items()}
+    facts = {name: SymbolFacts(*row).at(account.equity, falls.get(name, 0)) for name, row in inputs["facts"].items()}
     sessions = tuple(date.fromisoformat(day) for day in inputs["sessions"])
     equity, pnl = round(account.equity * CENTS), round(account.pnl * CENTS)
     high = max(round(account.high_water * CENTS), equity, 1)
@@ -420,4 +476,5 @@ def read_step(body: Mapping[str, Any]) -> BookStep:
         body["library"],
         body["window"],
         body["late"],
+        body["mode"],
     )

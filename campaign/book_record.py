@@ -17,11 +17,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from ..evidence.scoring import Costs
 from ..ledger import Ledger, LedgerConflict, Run
 from ..portfolio import PaperAccount, TradingTerms
-from ..risk import RiskError
+from ..risk import Mode, RiskError
 
 PREFIX: Final = "book-"
 STEP_EVENT: Final = "book.step"
 FLOW_EVENT: Final = "book.flow"
+MODE_EVENT: Final = "book.mode"
 MOST_MONEY: Final = 1e15
 """Largest amount of money of a book."""
 
@@ -62,6 +63,30 @@ class BookFlow:
     key: str
     amount: float
     by: str
+    at: str
+
+
+@dataclass(frozen=True)
+class BookOrder:
+    """What a person orders: a halt, reductions alone, or that trading is resumed; the next step takes it in.
+
+    Attributes
+    ----------
+    key
+        Number of the order, as text that sorts.
+    mode
+        What may pass from the next step on.
+    reason, by, second
+        Why, the person, and who else agrees: nobody where trading is only stopped.
+    at
+        ISO time of the record.
+    """
+
+    key: str
+    mode: Mode
+    reason: str
+    by: str
+    second: str
     at: str
 
 
@@ -141,19 +166,64 @@ def pay_book(ledger: Ledger, name: str, amount: float, by: str, now: datetime) -
         raise _flow_error(
             "A book cannot pay out all that it is worth.", "AMOUNT", -amount, f"less than {worth:.2f}, its equity"
         )
-    number = len(flows) + 1
-    while not _is_recorded(ledger, book, flow := BookFlow(f"{number:06d}", amount, by.strip(), now.isoformat())):
+    body: dict[str, Any] = {"amount": amount, "by": by.strip(), "at": now.isoformat()}
+    return BookFlow(_record_numbered(ledger, book, FLOW_EVENT, body), **body)
+
+
+def _record_numbered(ledger: Ledger, book: str, kind: str, body: Mapping[str, Any]) -> str:
+    """Record an event of a book under the next free number, and return that."""
+    number = len(ledger.events.of(book, kind)) + 1
+    while not _is_recorded(ledger, book, kind, f"{number:06d}", body):
         number += 1
-    return flow
+    return f"{number:06d}"
 
 
-def _is_recorded(ledger: Ledger, book: str, flow: BookFlow) -> bool:
-    """Record a flow under its number; return False if another process has taken the number."""
-    body = {"amount": flow.amount, "by": flow.by, "at": flow.at}
+def _is_recorded(ledger: Ledger, book: str, kind: str, key: str, body: Mapping[str, Any]) -> bool:
+    """Record an event under its number; return False if another process has taken the number."""
     try:
-        return ledger.events.record(book, FLOW_EVENT, flow.key, body)
+        return ledger.events.record(book, kind, key, body)
     except LedgerConflict:
         return False
+
+
+def list_orders(ledger: Ledger, book: str) -> list[BookOrder]:
+    """Return what people ordered of a book's trading, the oldest first."""
+    return [BookOrder(event.key, **event.body) for event in ledger.events.of(book, MODE_EVENT)]
+
+
+def list_waiting_orders(orders: Sequence[BookOrder], steps: Sequence[Mapping[str, Any]]) -> list[BookOrder]:
+    """Return the orders that no step has taken in."""
+    taken = {key for step in steps for key, _ in step["orders"]}
+    return [order for order in orders if order.key not in taken]
+
+
+def order_mode(ledger: Ledger, name: str, mode: Mode, signed: tuple[str, str, str], now: datetime) -> BookOrder:
+    """Record that a book is halted, held to reductions, or resumed.
+
+    Parameters
+    ----------
+    signed
+        The reason, the person, and a second person: to resume takes two.
+
+    Raises
+    ------
+    RiskError
+        A reason or a person is missing, or the second person of a resumption is nobody or the first.
+    """
+    book, _ = find_book(ledger, name)
+    reason, by, second = (" ".join(text.split()) for text in signed)
+    if not (reason and by):
+        field = "--by" if reason else "--reason"
+        raise _order_error("An order needs a reason and the person who gives it.", field, "", "a text")
+    if mode == "active" and second.casefold() in ("", by.casefold()):
+        raise _order_error("To resume takes a second person.", "--second", second, f"a person who is not {by}")
+    body: dict[str, Any] = {"mode": mode, "reason": reason, "by": by, "second": second, "at": now.isoformat()}
+    return BookOrder(_record_numbered(ledger, book, MODE_EVENT, body), **body)
+
+
+def _order_error(message: str, field: str, got: object, allowed: str) -> RiskError:
+    hint = "Nothing was recorded."
+    return RiskError(message, field=field, got=got, allowed=allowed, hint=hint, code="book_order")
 
 
 def _flow_error(message: str, field: str, got: object, allowed: str) -> RiskError:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..ledger import Ledger, canonical_json, compute_digest
 from .book import CARRIED, begin, take_step
-from .book_record import find_book, list_flows, list_steps
+from .book_record import find_book, list_flows, list_orders, list_steps
 
 
 def replay_book(ledger: Ledger, name: str) -> Iterator[tuple[str, list[str]]]:
@@ -21,6 +21,7 @@ def replay_book(ledger: Ledger, name: str) -> Iterator[tuple[str, list[str]]]:
     """
     book, settings = find_book(ledger, name)
     paid = {flow.key: flow.amount for flow in list_flows(ledger, book)}
+    ordered = {order.key: order.mode for order in list_orders(ledger, book)}
     before: Mapping[str, Any] | None = None
     for body in list_steps(ledger, book):
         inputs = json.loads(ledger.objects.get(body["inputs"]))
@@ -29,6 +30,7 @@ def replay_book(ledger: Ledger, name: str) -> Iterator[tuple[str, list[str]]]:
         start = before or begin(settings)
         differing += ["the step before it"] if body["after"] != compute_digest(start) else []
         differing += ["money paid in"] if any(paid.get(key) != amount for key, amount in body["flows"]) else []
+        differing += ["people's orders"] if any(ordered.get(key) != mode for key, mode in body["orders"]) else []
         differing += ["settings"] if inputs["settings"] != settings.model_dump(mode="json") else []
         differing += [
             f"{part} at its beginning"

@@ -56,7 +56,8 @@ class DayPrices:
 class Holding:
     """Shares of one symbol, negative for short, their last price and its day.
 
-    `silent_days` are days without a price since; `before` is the close of the panel's day before it, 0 for none.
+    `silent_days` are days without a price since; `before` is the close of the panel's day before it, 0 for none. `best`
+    is the highest price since it was opened, the lowest of a short.
     """
 
     shares: float
@@ -64,6 +65,13 @@ class Holding:
     day: str
     silent_days: int = 0
     before: float = 0.0
+    best: float = 0.0
+
+    @property
+    def fall(self) -> float:
+        """Return its loss from its best price, as a share of that."""
+        side = 1 if self.shares > 0 else -1
+        return max(side * (self.best - self.price) / self.best, 0.0) if self.best else 0.0
 
     @property
     def value(self) -> float:
@@ -137,7 +145,7 @@ class PaperAccount:
     def record(self) -> dict[str, Any]:
         """Return the account as a JSON-able object, from which `restore` makes it again."""
         holdings = {
-            symbol: [one.shares, one.price, one.day, one.silent_days, one.before]
+            symbol: [one.shares, one.price, one.day, one.silent_days, one.before, one.best]
             for symbol, one in sorted(self.holdings.items())
         }
         return {
@@ -208,8 +216,10 @@ def trade_day(
             continue
         fills.append(fill)
         cash -= fill.shares * fill.price + fill.cost
-        shares = fill.shares + (holdings[symbol].shares if symbol in holdings else 0.0)
-        holdings[symbol] = Holding(shares, fill.price, prices.day)
+        held = holdings.get(symbol)
+        shares = fill.shares + (held.shares if held else 0.0)
+        best = held.best if held and held.shares * shares > 0 else fill.price
+        holdings[symbol] = Holding(shares, fill.price, prices.day, best=best)
     cash -= borrow
     closed = {symbol: _value_at_close(one, symbol, prices) for symbol, one in holdings.items() if one.shares}
     after = replace(account, day=prices.day, cash=cash, holdings=MappingProxyType(dict(sorted(closed.items()))))
@@ -229,7 +239,8 @@ def _carry_over(account: PaperAccount, prices: DayPrices) -> dict[str, Holding]:
             continue
         other = one.before / prices.before[symbol] if one.before and symbol in prices.before else None
         adjusted = other is not None and math.isclose(factor, other, rel_tol=ADJUSTED_ALIKE)
-        carried[symbol] = replace(one, shares=one.shares * (factor if adjusted else 1.0), price=told)
+        best = one.best / factor if adjusted else one.best
+        carried[symbol] = replace(one, shares=one.shares * (factor if adjusted else 1.0), price=told, best=best)
     return carried
 
 
@@ -269,5 +280,6 @@ def _fill(
 def _value_at_close(one: Holding, symbol: str, prices: DayPrices) -> Holding:
     close = prices.closes.get(symbol)
     if close is not None:
-        return Holding(one.shares, close, prices.day, 0, prices.previous.get(symbol, 0.0))
+        best = max(one.best, close) if one.shares > 0 else min(one.best, close)
+        return Holding(one.shares, close, prices.day, 0, prices.previous.get(symbol, 0.0), best)
     return one if one.day == prices.day else replace(one, silent_days=one.silent_days + 1)

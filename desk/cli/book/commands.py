@@ -65,6 +65,42 @@ def open_new(
     print_plain(f"Open: {name}. The first step: alphaloom book step {name} --panel FILE")
 
 
+Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is kept with the record.")]
+
+
+@app.command()
+def halt(
+    name: BookName,
+    reason: Reason,
+    by: By,
+    reducing: Annotated[bool, typer.Option("--reducing", help="Positions may still be reduced.")] = False,
+    workspace: Workspace = None,
+) -> None:
+    """Stop a book's trading from its next step on, until two people resume it."""
+    from ....campaign import order_mode
+
+    with open_record(workspace or DEFAULT_WORKSPACE) as ledger:
+        order = order_mode(ledger, name, "reducing" if reducing else "halted", (reason, by, ""), _read_clock())
+    passes = "only what reduces passes" if reducing else "nothing passes"
+    print_plain(f"From the next step of {name} on, {passes}: {order.reason} ({order.by}).")
+
+
+@app.command()
+def resume(
+    name: BookName,
+    reason: Reason,
+    by: By,
+    second: Annotated[str, typer.Option("--second", metavar="NAME", help="The other person who agrees.")],
+    workspace: Workspace = None,
+) -> None:
+    """Resume a book that was halted; its falls count from where it stands then."""
+    from ....campaign import order_mode
+
+    with open_record(workspace or DEFAULT_WORKSPACE) as ledger:
+        order = order_mode(ledger, name, "active", (reason, by, second), _read_clock())
+    print_plain(f"{name} trades again from its next step on: {order.reason} ({order.by}, {order.second}).")
+
+
 @app.command()
 def step(
     name: BookName,

@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 
 STEP_COLUMNS = (
     "day", "window", "evidence", "equity", "ungated_equity", "flow", "pnl", "trading_costs", "borrow_costs", "gross",
-    "net", "turnover", "fills", "approved", "refused", "refusals",
+    "net", "turnover", "fills", "approved", "refused", "refusals", "mode",
 )  # fmt: skip  # a table
 MOST_NAMED = 5
 """Symbols that are named under a rule."""
+MODE_WORDS = {"active": "", "reducing": "; held to reductions", "halted": "; halted"}
 RETIRED = "what it accepted is retired"
 
 
@@ -50,6 +51,7 @@ def tell_step(one: BookStep) -> dict[str, Any]:
         sum(ruling["approved"] for ruling in rulings),
         sum(not ruling["approved"] for ruling in rulings),
         "; ".join(f"{rule} {times}" for rule, times in rules.items()),
+        one.mode,
     )
     return dict(zip(STEP_COLUMNS, facts, strict=True))
 
@@ -61,7 +63,7 @@ def say_step(one: BookStep) -> str:
     return (
         f"{one.day}: equity {number(facts['equity'], 2)}{paid}, {plural(facts['fills'], 'fill')}; for "
         f"{one.decided_for} {count(facts['approved'])} approved, {count(facts['refused'])} refused"
-        f"{'; late' if one.late else ''}"
+        f"{'; late' if one.late else ''}{MODE_WORDS[one.mode]}"
     )
 
 

@@ -20,6 +20,9 @@ def print_book(facts: Mapping[str, Any]) -> None:
     last = facts["last"]
     days = f"{plural(facts['steps'], 'step')} from {facts['first_day']} to {last['day']}"
     print_plain(f"{facts['book']}: {days}, {count(facts['forward_days'])} of them on record before their session.")
+    if last["mode"] != "active":
+        what = "is halted: nothing is traded" if last["mode"] == "halted" else "may only reduce what it holds"
+        print_plain(f"The book {what}. Two people resume it: alphaloom book resume {facts['book']}.")
     _print_figures(facts)
     if in_sample := facts["days_by_window"].get("search", 0):
         print_plain(f"{count(in_sample)} of these days are search days, on which the factors were found: expect less.")
