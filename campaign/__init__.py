@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         ProgressMeter as ProgressMeter,
         read_last_progress as read_last_progress,
     )
-    from .replay import replay_book as replay_book
+    from .replay import GONE as GONE, replay_book as replay_book
     from .targets import DECAYING_SHARE as DECAYING_SHARE, Targets as Targets, build_targets as build_targets
 else:
     __all__, __getattr__ = lazy_names(
@@ -47,7 +47,7 @@ else:
             ),
             "campaign": "Campaign Clock Settings Show WORKSPACE",
             "progress": "Best CLOSED_BY_HAND Counts Funnel ModelSpend Progress ProgressMeter read_last_progress",
-            "replay": "replay_book",
+            "replay": "GONE replay_book",
             "targets": "DECAYING_SHARE Targets build_targets",
         },
     )

@@ -36,6 +36,7 @@ from ..risk import (
     size_book,
 )
 from ..sandbox import Runner
+from .book_log import log_steps
 from .book_record import STEP_EVENT, BookSettings, find_book, list_flows, list_steps, list_waiting_flows
 from .sighting import split_rows, watch_library
 from .targets import LiveBooks, add_weights, find_live_books
@@ -157,6 +158,7 @@ def step_book(
         _refuse_since(data, done)
         rows = data.list_new_rows(done[-1]["day"] if done else "")
         if not rows:
+            log_steps(ledger, book, done, clock)
             return []
         _refuse_data(data, rows, done[-1] if done else None, clock().date())
         known_windows = find_windows(ledger, data.panel, data.dataset)
@@ -180,6 +182,7 @@ def step_book(
                 waiting = []
                 steps.append(read_step(done[-1]))
                 told(steps[-1])
+            log_steps(ledger, book, done, clock)
         return steps
 
 

@@ -12,7 +12,15 @@ from hypothesis import given, strategies as st
 
 from alphaloom.evidence.scoring import Costs
 from alphaloom.market import SyntheticConfig, simulate
-from alphaloom.portfolio import SILENT_DAYS, DayPrices, PaperAccount, TradingTerms, target_weights, trade_day
+from alphaloom.portfolio import (
+    SILENT_DAYS,
+    DayPrices,
+    PaperAccount,
+    TradingTerms,
+    chain_returns,
+    target_weights,
+    trade_day,
+)
 from alphaloom.portfolio.backtest import _account_plainly, _build_orders
 from alphaloom.portfolio.paper_book import Holding
 
@@ -127,3 +135,14 @@ def test_money_is_moved_and_never_made(days: list[tuple[dict[str, float], ...]],
         assert book.high_water >= book.equity
         again = PaperAccount.restore(json.loads(json.dumps(book.record())))
         assert again == replace(book, holdings=dict(book.holdings))
+
+
+@given(st.floats(1.0, 1e6), st.floats(1.0, 3.0), st.floats(-0.99, 10.0))
+def test_money_paid_in_changes_no_return_and_no_share_of_the_fall(cash: float, fall: float, share: float) -> None:
+    book = replace(PaperAccount.of_cash(cash), high_water=cash * fall)
+    after = book.with_flow(share * cash)
+    assert after.equity == pytest.approx(cash * (1 + share))
+    assert after.high_water / after.equity == pytest.approx(book.high_water / book.equity)
+    closed, _ = trade_day(after, {}, quotes("1", {"A": 1.0}), FREE)
+    assert closed.pnl == 0.0
+    assert list(chain_returns([book.equity, closed.equity], [0.0, share * cash])) == pytest.approx([0.0], abs=1e-9)

@@ -146,20 +146,28 @@ def show(name: BookName, workspace: Workspace = None, as_json: AsJson = False) -
 
 @app.command()
 def replay(name: BookName, workspace: Workspace = None, as_json: AsJson = False) -> None:
-    """Compute every step again from what it had read, and say where a byte differs; exit code 1 where one does."""
-    from ....campaign import replay_book
+    """Compute every step again from what it had read, and say where a byte differs; exit code 1 where one does.
+
+    Steps that the log of calls has and the record does not are named.
+    """
+    from ....campaign import GONE, replay_book
+    from ....ledger.calls import CALLS_FOLDER, verify_calls
 
     with open_record(workspace or DEFAULT_WORKSPACE) as ledger:
         told = dict(replay_book(ledger, name))
+        damage = [finding.message for finding in verify_calls(ledger.workspace / CALLS_FOLDER).findings]
     differing = {day: parts for day, parts in told.items() if parts}
+    computed = sum(GONE not in parts for parts in told.values())
     if as_json:
-        print_object({"steps": len(told), "differing": differing})
+        print_object({"steps": computed, "differing": differing, "log": damage})
     else:
         for day, parts in differing.items():
             print_plain(f"{day}: {', '.join(parts)}")
+        for message in damage:
+            print_plain(f"The log of calls, which has the steps, was changed: {message}")
         said = f"{len(differing)} differ" if differing else "every byte is the same" if told else "there is none yet"
-        print_plain(f"{plural(len(told), 'step')} computed again: {said}.")
-    if differing:
+        print_plain(f"{plural(computed, 'step')} computed again: {said}.")
+    if differing or damage:
         raise typer.Exit(1)
 
 
