@@ -29,11 +29,12 @@ def cluster() -> Iterator[Cluster]:
     yield from postgres.cluster()
 
 
-def start(workspace: Path, files: Files) -> subprocess.Popen[str]:
-    """Step the book in a process of its own."""
+def start(workspace: Path, files: Files) -> subprocess.Popen[bytes]:
+    """Step the book in a process of its own, whose output goes to files of its workspace."""
     command = [sys.executable, "-m", "alphaloom", "book", "step", "paper", "--workspace", str(workspace)]
     command += ["--panel", str(files.panel), "--sectors", str(files.sectors)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with (workspace / "out").open("wb") as out, (workspace / "err").open("wb") as err:
+        return subprocess.Popen(command, stdout=out, stderr=err)
 
 
 def test_one_waits_and_none_doubles(cluster: Cluster, files: Files, tmp_path: Path) -> None:
@@ -43,12 +44,13 @@ def test_one_waits_and_none_doubles(cluster: Cluster, files: Files, tmp_path: Pa
     book = open_book(ledgers[0], "paper", BookSettings(), markets.NOON)
     with ledgers[0].runs.lock(book):
         running = [start(folder, files) for folder in folders]
-        time.sleep(8)
+        end = time.monotonic() + 60
+        while not all("since another process steps this book" in (folder / "err").read_text() for folder in folders):
+            assert time.monotonic() < end, [(folder / "err").read_text() for folder in folders]
+            time.sleep(0.1)
         assert [process.poll() for process in running] == [None, None]
-    ended = [process.communicate(timeout=120) for process in running]
-    assert [process.returncode for process in running] == [0, 0], ended
-    assert all("waiting, since another process steps this book" in errors for _, errors in ended)
-    assert sum("Nothing new" in out for out, _ in ended) == 1
+    assert [process.wait(timeout=120) for process in running] == [0, 0]
+    assert sum("Nothing new" in (folder / "out").read_text() for folder in folders) == 1
     assert len(list_steps(ledgers[0], book)) == 1
     assert not any(parts for ledger in ledgers for _, parts in replay_book(ledger, book))
     for ledger in ledgers:
