@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -300,9 +300,18 @@ def _read_day(
         "approved_for": last["decided_for"],
         "prices": _read_prices(panel, row, names, {name: holding[2] for name, holding in held.items()}),
         "parts": parts,
+        "sectors": _read_sectors(panel, {*names}),
         "last_price": {name: day.isoformat() for name, day in find_last_price_days(past, priced).items()},
         "decided_for": next_trading_day(past.dates).isoformat(),
     }
+
+
+def _read_sectors(panel: Panel, names: Collection[str]) -> dict[str, str]:
+    """Return the sector of each symbol that has one on the panel."""
+    if "sector" not in panel.groups:
+        return {}
+    labels, codes = panel.group_labels["sector"], panel.groups["sector"]
+    return {name: labels[code] for name, code in zip(panel.symbols, codes, strict=True) if code >= 0 and name in names}
 
 
 def _read_prices(panel: Panel, row: int, names: list[str], seen: Mapping[str, str]) -> dict[str, Any]:
@@ -373,6 +382,16 @@ def take_step(inputs: Mapping[str, Any]) -> dict[str, Any]:
 def sum_flows(flows: Iterable[tuple[str, float]]) -> float:
     """Return the money of a step's flows."""
     return math.fsum(amount for _, amount in flows)
+
+
+def gate_days(
+    ledger: Ledger, panel: Panel, live: LiveBooks, settings: BookSettings, rows: Sequence[int]
+) -> Iterator[dict[str, Any]]:
+    """Yield the steps of a book that nobody keeps: nothing is recorded."""
+    terms, last = _read_terms(ledger, live, settings), begin(settings)
+    for row in rows:
+        last = take_step({**terms, **_read_day(panel, row, live.parts(row), last), "flows": []})
+        yield last
 
 
 def _is_current(decided_for: str, day: str) -> bool:

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 from ..lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .backtest import Book as Book, run_backtest as run_backtest, target_weights as target_weights
+    from .attribution import OTHER as OTHER, divide_profit as divide_profit, measure_profit as measure_profit
+    from .backtest import (
+        Book as Book,
+        run_backtest as run_backtest,
+        simulate_targets as simulate_targets,
+        target_weights as target_weights,
+    )
     from .blend import blend_values as blend_values
     from .combination import (
         Combination as Combination,
@@ -36,7 +42,8 @@ else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
-            "backtest": "Book run_backtest target_weights",
+            "attribution": "OTHER divide_profit measure_profit",
+            "backtest": "Book run_backtest simulate_targets target_weights",
             "blend": "blend_values",
             "combination": "Combination CombinationPart Combining JudgedRun hold_fixed weigh_fixed write_combination",
             "paper_book": "SILENT_DAYS PaperAccount DayPrices Fill TradingTerms trade_day",

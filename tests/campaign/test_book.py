@@ -19,6 +19,7 @@ from alphaloom.campaign import (
     GONE,
     BookData,
     BookSettings,
+    attribute_profit,
     find_book,
     list_steps,
     open_book,
@@ -294,6 +295,21 @@ def test_what_is_no_flow_is_refused(ledger: Ledger, amount: float, by: str, word
     pay_book(ledger, "poor", -600_000.0, "Ada", LATER)
     with pytest.raises(RiskError, match="all that it is worth"):
         pay_book(ledger, "poor", -500_000.0, "Ada", LATER)
+
+
+def test_the_profit_by_symbol_sector_run_and_factor_is_the_profit(
+    ledger: Ledger, stepped: str, workspace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    profit = attribute_profit(ledger, stepped)
+    steps = [read_step(body) for body in list_steps(ledger, f"book-{stepped}")]
+    assert profit.total == pytest.approx(steps[-1].account.equity - 1e6)
+    for table in (profit.by_symbol, profit.by_sector, profit.by_run, profit.by_factor):
+        assert sum(table.values()) - profit.trading_costs - profit.borrow_costs == pytest.approx(profit.total)
+    assert len(profit.by_sector) > 3
+    assert "unknown" not in profit.by_sector
+    assert {run for run in profit.by_run if run != "other"} == {*steps[-1].library["books"]}
+    assert run_command(["book", "show", stepped, "--attribution", "--workspace", str(workspace)]) == 0
+    assert "by factor: " in capsys.readouterr().out
 
 
 def test_a_first_day_is_refused_for_a_book_that_has_begun(ledger: Ledger, panel: Panel, stepped: str) -> None:

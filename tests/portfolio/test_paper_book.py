@@ -18,6 +18,8 @@ from alphaloom.portfolio import (
     PaperAccount,
     TradingTerms,
     chain_returns,
+    divide_profit,
+    measure_profit,
     target_weights,
     trade_day,
 )
@@ -146,3 +148,27 @@ def test_money_paid_in_changes_no_return_and_no_share_of_the_fall(cash: float, f
     closed, _ = trade_day(after, {}, quotes("1", {"A": 1.0}), FREE)
     assert closed.pnl == 0.0
     assert list(chain_returns([book.equity, closed.equity], [0.0, share * cash])) == pytest.approx([0.0], abs=1e-9)
+
+
+WEIGHTS = st.dictionaries(st.sampled_from(("run 1", "run 2")), st.dictionaries(SYMBOLS, st.floats(-1, 1)))
+
+
+@given(st.lists(DAY, min_size=1, max_size=4), st.floats(0, 50), WEIGHTS)
+def test_parts_of_the_profit_add_up_to_it(
+    days: list[tuple[dict[str, float], ...]], bps: float, weights: dict[str, dict[str, float]]
+) -> None:
+    trading, book = TradingTerms(Costs(bps, 100.0), 0.5), PaperAccount.of_cash(1e4)
+    for number, (opens, closes, told, targets) in enumerate(days):
+        paid = book.with_flow(100.0)
+        after, fills = trade_day(paid, targets, quotes(str(number), opens, closes or {"Z": 1.0}, last=told), trading)
+        profit = measure_profit(paid, after, fills)
+        costs = math.fsum(fill.cost for fill in fills) + after.borrow
+        assert math.fsum(profit.values()) - costs == pytest.approx(after.pnl, abs=1e-5)
+        divided = divide_profit(profit, weights)
+        assert math.fsum(divided.values()) == pytest.approx(math.fsum(profit.values()), abs=1e-5)
+        book = after
+
+
+def test_a_book_that_was_short_of_what_is_held_loses_what_the_other_earns() -> None:
+    divided = divide_profit({"A": 10.0, "B": 1.0, "C": 5.0}, {"x": {"A": 0.3, "B": 0.1}, "y": {"A": -0.1, "B": -0.099}})
+    assert divided == pytest.approx({"x": 15.0, "y": -5.0, "other": 6.0})

@@ -127,15 +127,24 @@ def _pay(name: str, amount: float, by: str, workspace: Path | None, *, as_json: 
 
 
 @app.command()
-def show(name: BookName, workspace: Workspace = None, as_json: AsJson = False) -> None:
+def show(
+    name: BookName,
+    attribution: Annotated[
+        bool, typer.Option("--attribution", help="Its profit by run, factor, sector, symbol and cost.")
+    ] = False,
+    workspace: Workspace = None,
+    as_json: AsJson = False,
+) -> None:
     """Show a book: what it holds and is worth, beside what it would be had the gate approved everything."""
-    from ....campaign import find_book, list_flows, list_steps, list_waiting_flows, read_step
+    from ....campaign import attribute_profit, find_book, list_flows, list_steps, list_waiting_flows, read_step
 
     with open_record(workspace or DEFAULT_WORKSPACE) as ledger:
         book, _ = find_book(ledger, name)
         bodies = list_steps(ledger, book)
         waiting = list_waiting_flows(list_flows(ledger, book), bodies)
+        profit = attribute_profit(ledger, name) if attribution else None
     facts = summarise_book(name, [read_step(body) for body in bodies], waiting)
+    facts |= {"attribution": profit.record()} if profit else {}
     if as_json:
         print_object(facts)
     else:

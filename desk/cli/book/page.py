@@ -8,6 +8,9 @@ from typing import Any
 from ...figures import count, number, percent, plural
 from ..console import print_plain, stdout_console
 
+MOST_PARTS = 8
+"""Parts of the profit of one kind that are shown; `--json` has all."""
+
 
 def print_book(facts: Mapping[str, Any]) -> None:
     """Print a book."""
@@ -32,6 +35,8 @@ def print_book(facts: Mapping[str, Any]) -> None:
         print_plain(f"Paid in less paid out: {number(facts['flows'], 2)}; the returns are without it (time-weighted).")
     _print_library(facts)
     _print_refusals(facts)
+    if "attribution" in facts:
+        _print_attribution(facts["attribution"])
     print_plain(f"For {facts['for']}: {count(last['approved'])} targets approved, {count(last['refused'])} refused.")
 
 
@@ -73,3 +78,16 @@ def _name_refusal(one: Mapping[str, Any]) -> str:
     actual, limit = (f"{one[part]:g}" if one[part] is not None else "none" for part in ("actual", "limit"))
     about = f", for {one['about']}" if one["about"] else ""
     return f"{one['symbol']} {actual} against {limit}{about}"
+
+
+def _print_attribution(profit: Mapping[str, Any]) -> None:
+    """Print where the profit came from: the largest parts of each kind."""
+    print_plain(
+        f"Profit {number(profit['total'], 2)}: {number(sum(profit['by_symbol'].values()), 2)} before costs, less "
+        f"{number(profit['trading_costs'], 2)} of trading and {number(profit['borrow_costs'], 2)} of borrowing."
+    )
+    for kind in ("run", "factor", "sector", "symbol"):
+        rows = sorted(profit[f"by_{kind}"].items(), key=lambda row: -abs(row[1]))
+        named = ", ".join(f"{name} {number(money, 2, sign=True)}" for name, money in rows[:MOST_PARTS])
+        rest = f", and {count(len(rows) - MOST_PARTS)} more" if len(rows) > MOST_PARTS else ""
+        print_plain(f"  by {kind}: {named or 'none'}{rest}")
