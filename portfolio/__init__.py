@@ -32,6 +32,11 @@ if TYPE_CHECKING:
         TradingTerms as TradingTerms,
         trade_day as trade_day,
     )
+    from .reconciliation import (
+        CASH as CASH,
+        PositionDifference as PositionDifference,
+        compare_positions as compare_positions,
+    )
     from .sealed_exam import (
         find_own_opening as find_own_opening,
         list_earlier_openings as list_earlier_openings,
@@ -47,6 +52,7 @@ else:
             "blend": "blend_values",
             "combination": "Combination CombinationPart Combining JudgedRun hold_fixed weigh_fixed write_combination",
             "paper_book": "SILENT_DAYS PaperAccount DayPrices Fill TradingTerms trade_day",
+            "reconciliation": "CASH PositionDifference compare_positions",
             "sealed_exam": "find_own_opening list_earlier_openings run_sealed_exam",
             "track_record": "TrackRecord chain_returns measure_book",
         },

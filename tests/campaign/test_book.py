@@ -312,6 +312,27 @@ def test_the_profit_by_symbol_sector_run_and_factor_is_the_profit(
     assert "by factor: " in capsys.readouterr().out
 
 
+def test_a_broker_is_compared(
+    ledger: Ledger, stepped: str, workspace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    account = read_step(list_steps(ledger, f"book-{stepped}")[-1]).account
+    file, first = workspace / "broker.csv", next(iter(account.holdings))
+    rows = {name: one.shares for name, one in account.holdings.items()}
+    command = ["book", "reconcile", stepped, str(file), "--cash", repr(account.cash), "--workspace", str(workspace)]
+
+    def write() -> None:
+        file.write_text("symbol,shares\n" + "".join(f"{name},{shares!r}\n" for name, shares in rows.items()))
+
+    write()
+    assert run_command(command) == 0
+    rows[first] += 1_000.0
+    write()
+    assert run_command(command) == 1
+    assert f"{first}: the book has" in capsys.readouterr().out
+    file.write_text("symbol,shares\nA,many\n")
+    assert run_command(command) == 2
+
+
 def test_a_first_day_is_refused_for_a_book_that_has_begun(ledger: Ledger, panel: Panel, stepped: str) -> None:
     with pytest.raises(RiskError, match="this one has begun") as refused:
         step_book(ledger, stepped, BookData(panel, "small", since=since(panel, 3)), lambda: LATER)

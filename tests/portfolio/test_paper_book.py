@@ -13,11 +13,13 @@ from hypothesis import given, strategies as st
 from alphaloom.evidence.scoring import Costs
 from alphaloom.market import SyntheticConfig, simulate
 from alphaloom.portfolio import (
+    CASH,
     SILENT_DAYS,
     DayPrices,
     PaperAccount,
     TradingTerms,
     chain_returns,
+    compare_positions,
     divide_profit,
     measure_profit,
     target_weights,
@@ -172,3 +174,12 @@ def test_parts_of_the_profit_add_up_to_it(
 def test_a_book_that_was_short_of_what_is_held_loses_what_the_other_earns() -> None:
     divided = divide_profit({"A": 10.0, "B": 1.0, "C": 5.0}, {"x": {"A": 0.3, "B": 0.1}, "y": {"A": -0.1, "B": -0.099}})
     assert divided == pytest.approx({"x": 15.0, "y": -5.0, "other": 6.0})
+
+
+def test_a_broker_that_differs_is_told_by_name() -> None:
+    book = PaperAccount("1", 500.0, {"A": Holding(10.0, 100.0, "1"), "B": Holding(-5.0, 10.0, "1")}, 1_450.0)
+    assert compare_positions(book, {"A": 10.0, "B": -5.0}, 500.0) == []
+    a, c, cash = compare_positions(book, {"A": 9.0, "B": -5.0, "C": 1.0}, 500.145)
+    assert (a.symbol, a.value) == ("A", -100.0)
+    assert (c.symbol, c.value, c.exceeds(1e9)) == ("C", None, True)
+    assert (cash.symbol, cash.exceeds(0.9), cash.exceeds(1.1)) == (CASH, True, False)

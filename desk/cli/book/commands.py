@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ...errors import DeskError
 from ...figures import number, plural
 from ..console import make_text, print_object, print_plain, stderr_console
-from ..options import AsJson, CampaignFile, DataOptions, PanelFile, SectorsFile, Workspace, refuse_existing
+from ..options import (
+    AsJson,
+    CampaignFile,
+    DataOptions,
+    PanelFile,
+    SectorsFile,
+    Workspace,
+    check_file_exists,
+    refuse_existing,
+)
 from ..run_lookup import DEFAULT_WORKSPACE, open_record
 from .facts import STEP_COLUMNS, say_step, summarise_book, tell_step
 
@@ -197,6 +208,46 @@ def export(
     writer.writerows(tell_step(one) for one in _read_steps(name, workspace))
     write_whole(out, lines.getvalue().encode())
     print_plain(f"Written: {out}")
+
+
+@app.command()
+def reconcile(
+    name: BookName,
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE.csv", callback=check_file_exists, help="What the broker holds: symbol, shares."),
+    ],
+    cash: Annotated[float | None, typer.Option("--cash", help="The broker's cash; compared where it is given.")] = None,
+    tolerance: Annotated[
+        float, typer.Option("--tolerance", min=0.0, metavar="BP", help="Largest difference, of the book's equity.")
+    ] = 1.0,
+    workspace: Workspace = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare a broker's positions and cash with the book's last close; exit code 1 where one differs too much."""
+    from ....portfolio import compare_positions
+    from .positions import read_positions
+
+    positions, steps = read_positions(file), _read_steps(name, workspace)
+    if not steps:
+        raise DeskError(
+            "The book has made no step, so it holds nothing.",
+            field="NAME",
+            got=name,
+            hint=f"alphaloom book step {name} --panel FILE",
+            code="no_steps",
+        )
+    found = compare_positions(steps[-1].account, positions, cash)
+    beyond = [one for one in found if one.exceeds(tolerance)]
+    if as_json:
+        rows = [{**asdict(one), "exceeds": one in beyond} for one in found]
+        print_object({"book": name, "day": steps[-1].day, "tolerance_bp": tolerance, "differences": rows})
+    else:
+        from .page import print_differences
+
+        print_differences(found, beyond, steps[-1].day, tolerance)
+    if beyond:
+        raise typer.Exit(1)
 
 
 def _read_steps(name: str, workspace: Path | None) -> list[BookStep]:

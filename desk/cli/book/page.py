@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+from ....portfolio import CASH
 from ...figures import count, number, percent, plural
 from ..console import print_plain, stdout_console
+
+if TYPE_CHECKING:
+    from ....portfolio import PositionDifference
 
 MOST_PARTS = 8
 """Parts of the profit of one kind that are shown; `--json` has all."""
@@ -91,3 +95,22 @@ def _print_attribution(profit: Mapping[str, Any]) -> None:
         named = ", ".join(f"{name} {number(money, 2, sign=True)}" for name, money in rows[:MOST_PARTS])
         rest = f", and {count(len(rows) - MOST_PARTS)} more" if len(rows) > MOST_PARTS else ""
         print_plain(f"  by {kind}: {named or 'none'}{rest}")
+
+
+def print_differences(
+    found: Sequence[PositionDifference], beyond: Sequence[PositionDifference], day: str, tolerance: float
+) -> None:
+    """Print where a broker differs from the book: what is beyond the tolerance by name, the rest as a number."""
+    for one in beyond:
+        what = "cash" if one.symbol == CASH else one.symbol
+        worth = (
+            "the book has no price of it"
+            if one.value is None
+            else f"{number(one.value, 2, sign=True)}, {number(one.equity_bp, 2)} bp of equity"
+        )
+        print_plain(f"{what}: the book has {number(one.book, 4)}, the broker {number(one.broker, 4)} ({worth})")
+    within = len(found) - len(beyond)
+    print_plain(
+        f"At the close of {day}: {plural(len(beyond), 'difference')} beyond {tolerance:g} bp of equity, "
+        f"{count(within)} within."
+    )
