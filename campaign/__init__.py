@@ -8,7 +8,9 @@ from ..lazy import lazy_names
 
 if TYPE_CHECKING:
     from .book import BookData as BookData, BookStep as BookStep, read_step as read_step, step_book as step_book
+    from .book_profit import BookProfit as BookProfit, attribute_profit as attribute_profit
     from .book_record import (
+        WORKSPACE as WORKSPACE,
         BookFlow as BookFlow,
         BookSettings as BookSettings,
         find_book as find_book,
@@ -20,12 +22,12 @@ if TYPE_CHECKING:
         pay_book as pay_book,
     )
     from .campaign import (
-        WORKSPACE as WORKSPACE,
         Campaign as Campaign,
         Clock as Clock,
         Settings as Settings,
         Show as Show,
     )
+    from .paper import PaperBook as PaperBook
     from .progress import (
         CLOSED_BY_HAND as CLOSED_BY_HAND,
         Best as Best,
@@ -36,19 +38,24 @@ if TYPE_CHECKING:
         ProgressMeter as ProgressMeter,
         read_last_progress as read_last_progress,
     )
-    from .replay import replay_book as replay_book
+    from .replay import GONE as GONE, replay_book as replay_book
     from .targets import DECAYING_SHARE as DECAYING_SHARE, Targets as Targets, build_targets as build_targets
+    from .traded_result import TradedResult as TradedResult
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
             "book": "BookData BookStep read_step step_book",
+            "book_profit": "BookProfit attribute_profit",
             "book_record": (
-                "BookFlow BookSettings find_book list_flows list_steps list_waiting_flows open_book order_mode pay_book"
+                "BookFlow BookSettings WORKSPACE find_book list_flows list_steps list_waiting_flows open_book "
+                "order_mode pay_book"
             ),
-            "campaign": "Campaign Clock Settings Show WORKSPACE",
+            "campaign": "Campaign Clock Settings Show",
+            "paper": "PaperBook",
             "progress": "Best CLOSED_BY_HAND Counts Funnel ModelSpend Progress ProgressMeter read_last_progress",
-            "replay": "replay_book",
+            "replay": "GONE replay_book",
             "targets": "DECAYING_SHARE Targets build_targets",
+            "traded_result": "TradedResult",
         },
     )

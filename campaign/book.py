@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
@@ -37,6 +37,7 @@ from ..risk import (
     size_book,
 )
 from ..sandbox import Runner
+from .book_log import log_steps
 from .book_record import (
     STEP_EVENT,
     BookSettings,
@@ -170,6 +171,7 @@ def step_book(
         _refuse_since(data, done)
         rows = data.list_new_rows(done[-1]["day"] if done else "")
         if not rows:
+            log_steps(ledger, book, done, clock)
             return []
         _refuse_data(data, rows, done[-1] if done else None, clock().date())
         known_windows = find_windows(ledger, data.panel, data.dataset)
@@ -199,6 +201,7 @@ def step_book(
                 waiting = {"flows": [], "orders": []}
                 steps.append(read_step(done[-1]))
                 told(steps[-1])
+            log_steps(ledger, book, done, clock)
         return steps
 
 
@@ -427,6 +430,18 @@ def _measure_turnover(fills: Sequence[Fill], account: PaperAccount) -> int:
 def sum_flows(flows: Iterable[tuple[str, float]]) -> float:
     """Return the money of a step's flows."""
     return math.fsum(amount for _, amount in flows)
+
+
+def gate_days(
+    ledger: Ledger, panel: Panel, live: LiveBooks, settings: BookSettings, rows: Sequence[int]
+) -> Iterator[dict[str, Any]]:
+    """Yield the steps of a book that nobody keeps: nothing is recorded."""
+    terms, last = _read_terms(ledger, live, settings), begin(settings)
+    with_styles = terms["policy"]["style_cap_bp"] is not None
+    for row in rows:
+        day = _read_day(panel, row, live.parts(row), last, with_styles)
+        last = take_step({**terms, **day, "flows": [], "orders": []})
+        yield last
 
 
 def _is_current(decided_for: str, day: str) -> bool:

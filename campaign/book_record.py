@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -19,6 +20,7 @@ from ..ledger import Ledger, LedgerConflict, Run
 from ..portfolio import PaperAccount, TradingTerms
 from ..risk import Mode, RiskError
 
+WORKSPACE: Final = Path(".alphaloom")
 PREFIX: Final = "book-"
 STEP_EVENT: Final = "book.step"
 FLOW_EVENT: Final = "book.flow"

@@ -33,7 +33,6 @@ from ..agents.nodes import Documents, select_documents
 from ..agents.offline import OFFLINE_DESCRIPTION, OfflineResearcher
 from ..evaluation import (
     Budget,
-    CampaignResult,
     Evaluator,
     PanelContext,
     ResultsBuilder,
@@ -63,10 +62,11 @@ from ..router.endpoints import find_silent_models, refuse_keyless
 from ..router.policy import bar_reason
 from ..sandbox import draw_seed
 from ..search import SearchConstraints, read_seeds
+from .book_record import WORKSPACE
 from .progress import STATUS_RUNNING, Progress, ProgressReporter, refuse_undecided
 from .trade import summary, trade
+from .traded_result import TradedResult
 
-WORKSPACE = Path(".alphaloom")
 CONTEXT_FILE = "context.db"
 """File of a workspace with what was derived from documents; rebuilt if it is missing."""
 Clock = Callable[[], datetime]
@@ -188,7 +188,7 @@ class Campaign:
         workspace: Path | None = None,
         progress: Show | None = None,
         where: tuple[str | None, str | None] = (None, None),
-    ) -> CampaignResult:
+    ) -> TradedResult:
         """Continue an interrupted run, or read a finished one; `where` holds the arguments of `contained`."""
         place = workspace or WORKSPACE
         with Ledger.open(place, clock=lambda: datetime.now(UTC)) as ledger:
@@ -198,11 +198,11 @@ class Campaign:
             if row.status == "done":
                 ledger.artefacts.check(row.id)
         if row.status == "done":
-            return CampaignResult(row.id, folder, read_json(folder / "results.json"), folder / "report.html")
+            return TradedResult(row.id, folder, read_json(folder / "results.json"), folder / "report.html")
         settings = Settings.from_record(row.config["settings"])
         return cls(settings, place, row.id).contained(*where).run(progress)
 
-    def run(self, progress: Show | None = None) -> CampaignResult:
+    def run(self, progress: Show | None = None) -> TradedResult:
         """Run the campaign to its end and write results.json, curves.json and the report."""
         show = progress or (lambda _: None)
         if not self.run_id:  # a resumed run may have all the replies that it needs on record
@@ -438,13 +438,13 @@ class Campaign:
         truths = find_planted_truth(evaluator, market, names, open_sealed=open_sealed)
         return {"truth": [truth.record() for truth in truths]}
 
-    def _finish(self, ledger: Ledger, run: str, record: dict[str, Any]) -> CampaignResult:
+    def _finish(self, ledger: Ledger, run: str, record: dict[str, Any]) -> TradedResult:
         folder = ledger.runs.folder(run)
         ledger.artefacts.record(run, "results.json", ledger.objects.put(write_json(folder / "results.json", record)))
         render = type(self).render
         report = render(self.settings, ledger, run) if render else None
         ledger.runs.finish(run, "done")
-        return CampaignResult(run, folder, record, report)
+        return TradedResult(run, folder, record, report)
 
     def _describe_researcher(self) -> str:
         """Return the names of the models that proposed factors; the heuristic is named as one."""

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from ..ledger import Ledger, canonical_json, compute_digest
 from .book import CARRIED, begin, take_step
-from .book_record import find_book, list_flows, list_orders, list_steps
+from .book_log import compare_with_log, read_logged_steps
+from .book_record import STEP_EVENT, find_book, list_flows, list_orders, list_steps
+
+GONE: Final = "the whole step: the log of calls has it, and the record does not"
 
 
 def replay_book(ledger: Ledger, name: str) -> Iterator[tuple[str, list[str]]]:
@@ -17,11 +20,13 @@ def replay_book(ledger: Ledger, name: str) -> Iterator[tuple[str, list[str]]]:
     Yields
     ------
     tuple
-        The day, and the parts of its record that differ; empty where every byte is the same.
+        The day, and the parts of its record that differ; empty where every byte is the same. A step that the log of
+        calls has and the record does not is named by its day, too.
     """
     book, settings = find_book(ledger, name)
     paid = {flow.key: flow.amount for flow in list_flows(ledger, book)}
     ordered = {order.key: order.mode for order in list_orders(ledger, book)}
+    logged = read_logged_steps(ledger.workspace, book)
     before: Mapping[str, Any] | None = None
     for body in list_steps(ledger, book):
         inputs = json.loads(ledger.objects.get(body["inputs"]))
@@ -31,6 +36,7 @@ def replay_book(ledger: Ledger, name: str) -> Iterator[tuple[str, list[str]]]:
         differing += ["the step before it"] if body["after"] != compute_digest(start) else []
         differing += ["money paid in"] if any(paid.get(key) != amount for key, amount in body["flows"]) else []
         differing += ["people's orders"] if any(ordered.get(key) != mode for key, mode in body["orders"]) else []
+        differing += compare_with_log(logged, body)
         differing += ["settings"] if inputs["settings"] != settings.model_dump(mode="json") else []
         differing += [
             f"{part} at its beginning"
@@ -39,3 +45,5 @@ def replay_book(ledger: Ledger, name: str) -> Iterator[tuple[str, list[str]]]:
         ]
         yield body["day"], differing
         before = body
+    present = {event.key for event in ledger.events.of(book, STEP_EVENT)}
+    yield from ((day, [GONE]) for day in sorted(logged.keys() - present))

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 from ..lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .backtest import Book as Book, run_backtest as run_backtest, target_weights as target_weights
+    from .attribution import OTHER as OTHER, divide_profit as divide_profit, measure_profit as measure_profit
+    from .backtest import (
+        Book as Book,
+        run_backtest as run_backtest,
+        simulate_targets as simulate_targets,
+        target_weights as target_weights,
+    )
     from .blend import blend_values as blend_values
     from .combination import (
         Combination as Combination,
@@ -26,6 +32,11 @@ if TYPE_CHECKING:
         TradingTerms as TradingTerms,
         trade_day as trade_day,
     )
+    from .reconciliation import (
+        CASH as CASH,
+        PositionDifference as PositionDifference,
+        compare_positions as compare_positions,
+    )
     from .sealed_exam import (
         find_own_opening as find_own_opening,
         list_earlier_openings as list_earlier_openings,
@@ -36,10 +47,12 @@ else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
-            "backtest": "Book run_backtest target_weights",
+            "attribution": "OTHER divide_profit measure_profit",
+            "backtest": "Book run_backtest simulate_targets target_weights",
             "blend": "blend_values",
             "combination": "Combination CombinationPart Combining JudgedRun hold_fixed weigh_fixed write_combination",
             "paper_book": "SILENT_DAYS PaperAccount DayPrices Fill TradingTerms trade_day",
+            "reconciliation": "CASH PositionDifference compare_positions",
             "sealed_exam": "find_own_opening list_earlier_openings run_sealed_exam",
             "track_record": "TrackRecord chain_returns measure_book",
         },

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Final
@@ -130,8 +131,29 @@ def run_backtest(score: NDArray[np.floating[Any]], panel: Panel, *, costs: Costs
         np.asarray(score[cut], np.float32), panel.fields["open"][cut], panel.fields["close"][cut], horizon
     )
     plain = _account_plainly(orders, costs)
-    traded = _simulate_by_vectorbt(vectorbt, orders, costs)
+    traded = _read_returns(_simulate_by_vectorbt(vectorbt, orders, costs))
     return _build_book(panel.dates[cut][1:], traded, plain, costs)
+
+
+def simulate_targets(weights: Frame, panel: Panel, *, costs: Costs, span: slice) -> Any:
+    """Return a vectorbt `Portfolio` that trades given weights, as `run_backtest` trades those of a score.
+
+    Parameters
+    ----------
+    weights
+        Shares of equity ``[T, N]``, known at the close of each row's day; NaN keeps the position. Only rows of `span`
+        are read.
+    panel, costs, span
+        As for `run_backtest`. Borrowing is not in vectorbt's account.
+
+    Raises
+    ------
+    BookUnavailable
+        vectorbt is not installed.
+    """
+    cut = slice(*span.indices(panel.days)[:2])
+    orders = _order_targets(weights[cut], panel.fields["open"][cut], panel.fields["close"][cut])
+    return _simulate_by_vectorbt(_import_vectorbt(), orders, costs, panel.dates[cut][1:], panel.symbols)
 
 
 def target_weights(score: NDArray[np.floating[Any]], horizon: int) -> Frame:
@@ -156,7 +178,12 @@ def target_weights(score: NDArray[np.floating[Any]], horizon: int) -> Frame:
 
 def _build_orders(score: NDArray[np.float32], opens: Frame, closes: Frame, horizon: int) -> _Orders:
     """Return the price and target of every name on every day but the first."""
-    target = target_weights(score, horizon)[:-1]
+    return _order_targets(target_weights(score, horizon), opens, closes)
+
+
+def _order_targets(weights: Frame, opens: Frame, closes: Frame) -> _Orders:
+    """Return the price and target of every name on every day but the first, from the weights after each close."""
+    target = weights[:-1]
     quoted = np.isfinite(opens) & (opens > 0)
     price = _carry_forward_prices(np.where(quoted, opens, np.nan), closes)
     is_listed = np.maximum.accumulate(quoted[::-1], axis=0)[::-1]
@@ -210,12 +237,23 @@ def _import_vectorbt() -> ModuleType:
     return module
 
 
-def _simulate_by_vectorbt(vectorbt: ModuleType, orders: _Orders, costs: Costs) -> Series:
-    """Return vectorbt's daily returns before borrowing costs, ``[D]``."""
+def _simulate_by_vectorbt(
+    vectorbt: ModuleType,
+    orders: _Orders,
+    costs: Costs,
+    dates: NDArray[np.datetime64] | None = None,
+    symbols: Sequence[str] = (),
+) -> Any:
+    """Return the orders' vectorbt `Portfolio`, before borrowing costs; with `dates` its tables have them."""
+    price: Any = orders.price
+    if dates is not None:
+        import pandas as pd
+
+        price = pd.DataFrame(price, pd.DatetimeIndex(dates), list(symbols))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        portfolio = vectorbt.Portfolio.from_orders(
-            close=orders.price,
+        return vectorbt.Portfolio.from_orders(
+            close=price,
             size=orders.target,
             size_type="targetpercent",
             price=orders.price,
@@ -226,6 +264,12 @@ def _simulate_by_vectorbt(vectorbt: ModuleType, orders: _Orders, costs: Costs) -
             call_seq="auto",
             freq="1D",
         )
+
+
+def _read_returns(portfolio: Any) -> Series:
+    """Return a portfolio's daily returns, ``[D]``."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         value: Series = np.asarray(portfolio.value(), dtype=np.float64).ravel()
     before: Series = np.append(START_CASH, value[:-1])
     return value / before - 1.0

@@ -128,7 +128,7 @@ class PaperAccount:
         return self.cash + math.fsum(holding.value for holding in self.holdings.values())
 
     def with_flow(self, amount: float) -> PaperAccount:
-        """Return the account after money was paid in, or taken out where it is negative.
+        """Return the account after money was paid in after its close, or taken out where it is negative.
 
         The highest equity changes by the same factor as equity, so that the fall from it stays the same share.
         """

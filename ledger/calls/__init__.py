@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from .export import CallExport, anchors_of, escape_formula, export_calls, follow, read_latest
+from .export import CallExport, anchors_of, escape_formula, export_calls, follow, list_calls, read_latest
 from .log import CallLog, CallOutcome, ToolCall, digest_of_arguments
 from .verification import RecordFinding, Verified, verify_calls
 
@@ -26,6 +26,7 @@ __all__ = [
     "escape_formula",
     "export_calls",
     "follow",
+    "list_calls",
     "read_latest",
     "verify_calls",
 ]

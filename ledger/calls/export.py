@@ -159,6 +159,21 @@ def read_latest(folder: Path, count: int) -> list[Row]:
     return sorted(heapq.nlargest(count, rows, key=_build_sort_key), key=_build_sort_key)
 
 
+def list_calls(folder: Path, server: str, tool: str) -> list[Row]:
+    """Return the calls of one tool of a server, oldest first; damaged lines are skipped."""
+    mark = f'"tool":{json.dumps(tool)}'.encode()  # most lines are of other tools, and need not be parsed
+    rows = (row for path in list_segments(folder) for row in _read_marked(path, mark))
+    return sorted((row for row in rows if (row["server"], row["tool"]) == (server, tool)), key=_build_sort_key)
+
+
+def _read_marked(path: Path, mark: bytes) -> Iterator[Row]:
+    """Yield the calls of a segment whose line has a mark."""
+    for raw in read_lines(path):
+        line = read_line(raw.removesuffix(b"\n")) if mark in raw else None
+        if line is not None and line.kind == KIND_CALL:
+            yield row_of(path.name, line)
+
+
 def follow(folder: Path, pause: Callable[[], object]) -> Iterator[Row]:
     """Yield each call recorded from now on, in all segments, new ones too; `pause` is called between polls."""
     return _poll_calls(folder, pause, {path: path.stat().st_size for path in list_segments(folder)})

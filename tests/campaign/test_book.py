@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import threading
+import time
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
@@ -13,11 +15,26 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from alphaloom.campaign import BookData, BookSettings, find_book, list_steps, open_book, replay_book, step_book, windows
+from alphaloom.campaign import (
+    GONE,
+    BookData,
+    BookSettings,
+    attribute_profit,
+    find_book,
+    list_steps,
+    open_book,
+    pay_book,
+    read_step,
+    replay_book,
+    step_book,
+    windows,
+)
+from alphaloom.desk.cli.book.facts import list_refusals
 from alphaloom.desk.cli.main import run_command
 from alphaloom.evaluation import CampaignResult
-from alphaloom.ledger import Ledger, RunLocked, StatusChange, canonical_json
+from alphaloom.ledger import Ledger, StatusChange, canonical_json
 from alphaloom.market import Panel
+from alphaloom.portfolio import chain_returns
 from alphaloom.risk import POLICY_FILE, RiskError
 
 from .conftest import Files
@@ -200,9 +217,126 @@ def test_the_kill_switch_fills_nothing(ledger: Ledger, panel: Panel, workspace: 
     assert (step.fills, dict(step.approved)) == ((), {})
 
 
-def test_a_book_is_stepped_by_one_process_at_a_time(ledger: Ledger, panel: Panel, stepped: str) -> None:
-    with ledger.runs.lock(f"book-{stepped}"), pytest.raises(RunLocked):
-        step_book(ledger, stepped, BookData(panel, "small"), lambda: LATER)
+def test_a_refusal_says_what_was_compared(
+    ledger: Ledger, panel: Panel, workspace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (workspace / POLICY_FILE).write_text("gross_cap_bp: 7000\nrequire_review: true\n")
+    open_book(ledger, "tight", BookSettings(), LATER)
+    (step,) = step_book(ledger, "tight", BookData(panel, "small"), lambda: LATER)
+    refused = {row["rule"]: row for row in list_refusals(step)}
+    assert len(refused["reviewed"]["first"]) == 5 < refused["reviewed"]["refused"]
+    assert refused["reviewed"]["first"][0]["actual"] > refused["reviewed"]["first"][0]["limit"] == 0
+    assert run_command(["book", "show", "tight", "--workspace", str(workspace)]) == 0
+    assert "against 0, for" in capsys.readouterr().out
+
+
+def test_a_step_that_was_deleted_from_the_end_is_named(ledger: Ledger, stepped: str, workspace: Path) -> None:
+    last = list_steps(ledger, f"book-{stepped}")[-1]["day"]
+    shell_out(workspace, f"DELETE FROM events WHERE kind = 'book.step' AND key = '{last}'")
+    assert [day for day, parts in replay_book(ledger, stepped) if parts == [GONE]] == [last]
+    assert run_command(["book", "replay", stepped, "--workspace", str(workspace)]) == 1
+
+
+def test_a_deleted_step_that_is_made_again_otherwise_is_named(
+    ledger: Ledger, panel: Panel, stepped: str, workspace: Path
+) -> None:
+    last = list_steps(ledger, f"book-{stepped}")[-1]["day"]
+    shell_out(workspace, f"DELETE FROM events WHERE kind = 'book.step' AND key = '{last}'")
+    pay_book(ledger, stepped, 5.0, "Ada", LATER)
+    step_book(ledger, stepped, BookData(panel, "small"), lambda: LATER)
+    assert dict(replay_book(ledger, stepped))[last] == ["its line in the log of calls"]
+
+
+def test_a_second_process_waits_and_doubles_nothing(
+    ledger: Ledger, panel: Panel, workspace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    open_book(ledger, "both", BookSettings(), LATER)
+    data, steps = BookData(panel, "small", since=since(panel, 4)), []
+
+    def work() -> None:
+        with Ledger.open(workspace, clock=lambda: LATER) as own:
+            steps.append(len(step_book(own, "both", data, lambda: LATER)))
+
+    with ledger.runs.lock("book-both"):
+        threads = [threading.Thread(target=work) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.3)
+        assert steps == []
+    for thread in threads:
+        thread.join(timeout=120)
+    assert sorted(steps) == [0, 4]
+    assert "waiting, since another process steps this book" in capsys.readouterr().err
+    assert not any(parts for _, parts in replay_book(ledger, "both"))
+
+
+def test_money_that_is_paid_in_is_no_gain(ledger: Ledger, panel: Panel, stepped: str) -> None:
+    """Twice the money from the middle on: the same returns, but for the day on which the money is put to work."""
+    open_book(ledger, "paid", BookSettings(max_volume_share=0.0), LATER)
+    step_book(ledger, "paid", BookData(panel.rows(0, panel.days - 6), "small", since=since(panel, 12)), lambda: LATER)
+    worth = read_step(list_steps(ledger, "book-paid")[-1]).account.equity
+    pay_book(ledger, "paid", worth, "Ada", LATER)
+    first = step_book(ledger, "paid", BookData(panel, "small"), lambda: LATER)[0]
+    assert first.flow == worth
+    plain, paid = ([read_step(body) for body in list_steps(ledger, f"book-{name}")] for name in (stepped, "paid"))
+    returns = [chain_returns([one.account.equity for one in steps], [one.flow for one in steps])
+               for steps in (plain, paid)]  # fmt: skip  # one list
+    assert np.abs(returns[0] - returns[1]).max() < 5e-3, "positions of the night before have half of their share"
+    assert np.abs(returns[0][7:] - returns[1][7:]).max() < 1e-5
+    assert paid[-1].account.high_water == pytest.approx(2 * plain[-1].account.high_water, rel=5e-3)
+    assert not any(parts for _, parts in replay_book(ledger, "paid"))
+
+
+@pytest.mark.parametrize(("amount", "by", "words"), [(0.0, "Ada", "amount"), (5.0, " ", "person"), (-1e6, "A", "all")])
+def test_what_is_no_flow_is_refused(ledger: Ledger, amount: float, by: str, words: str) -> None:
+    open_book(ledger, "poor", BookSettings(cash=1e6), LATER)
+    with pytest.raises(RiskError, match=words):
+        pay_book(ledger, "poor", amount, by, LATER)
+    pay_book(ledger, "poor", -600_000.0, "Ada", LATER)
+    with pytest.raises(RiskError, match="all that it is worth"):
+        pay_book(ledger, "poor", -500_000.0, "Ada", LATER)
+
+
+def test_the_profit_by_symbol_sector_run_and_factor_is_the_profit(
+    ledger: Ledger, stepped: str, workspace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    profit = attribute_profit(ledger, stepped)
+    steps = [read_step(body) for body in list_steps(ledger, f"book-{stepped}")]
+    assert profit.total == pytest.approx(steps[-1].account.equity - 1e6)
+    for table in (profit.by_symbol, profit.by_sector, profit.by_run, profit.by_factor):
+        assert sum(table.values()) - profit.trading_costs - profit.borrow_costs == pytest.approx(profit.total)
+    assert len(profit.by_sector) > 3
+    assert "unknown" not in profit.by_sector
+    assert {run for run in profit.by_run if run != "other"} == {*steps[-1].library["books"]}
+    assert run_command(["book", "show", stepped, "--attribution", "--workspace", str(workspace)]) == 0
+    assert "by factor: " in capsys.readouterr().out
+
+
+def test_a_broker_is_compared(
+    ledger: Ledger, stepped: str, workspace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    account = read_step(list_steps(ledger, f"book-{stepped}")[-1]).account
+    file, first = workspace / "broker.csv", next(iter(account.holdings))
+    rows = {name: one.shares for name, one in account.holdings.items()}
+    command = ["book", "reconcile", stepped, str(file), "--cash", repr(account.cash), "--workspace", str(workspace)]
+
+    def write() -> None:
+        file.write_text("symbol,shares\n" + "".join(f"{name},{shares!r}\n" for name, shares in rows.items()))
+
+    write()
+    assert run_command(command) == 0
+    rows[first] += 1_000.0
+    write()
+    assert run_command(command) == 1
+    assert f"{first}: the book has" in capsys.readouterr().out
+    file.write_text("symbol,shares\nA,many\n")
+    assert run_command(command) == 2
+
+
+def test_a_first_day_is_refused_for_a_book_that_has_begun(ledger: Ledger, panel: Panel, stepped: str) -> None:
+    with pytest.raises(RiskError, match="this one has begun") as refused:
+        step_book(ledger, stepped, BookData(panel, "small", since=since(panel, 3)), lambda: LATER)
+    assert refused.value.field == "--since"
 
 
 def test_settings_are_fixed_and_an_unknown_book_is_told(ledger: Ledger) -> None:
@@ -225,8 +359,13 @@ def test_the_commands(
     assert run_command(["book", "step", "paper", *data, *place]) == 0
     assert run_command(["book", "step", "paper", *data, *place]) == 0
     assert "Nothing new" in capsys.readouterr().out
+    assert run_command(["book", "deposit", "paper", "1000", "--by", "Ada", *place]) == 0
+    assert run_command(["book", "withdraw", "paper", "400", "--by", "Ada", *place]) == 0
+    assert run_command(["book", "show", "paper", *place]) == 0
+    assert "Waiting for the next step: 1000.00 paid in by Ada" in capsys.readouterr().out
     assert run_command(["book", "show", "paper", "--json", *place]) == 0
-    assert json.loads(capsys.readouterr().out)["steps"] == 1
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["steps"], sum(flow["amount"] for flow in facts["waiting_flows"])) == (1, 600.0)
     assert run_command(["book", "replay", "paper", *place]) == 0
     assert "every byte is the same" in capsys.readouterr().out
     out = workspace / "steps.csv"

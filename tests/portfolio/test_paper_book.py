@@ -12,7 +12,19 @@ from hypothesis import given, strategies as st
 
 from alphaloom.evidence.scoring import Costs
 from alphaloom.market import SyntheticConfig, simulate
-from alphaloom.portfolio import SILENT_DAYS, DayPrices, PaperAccount, TradingTerms, target_weights, trade_day
+from alphaloom.portfolio import (
+    CASH,
+    SILENT_DAYS,
+    DayPrices,
+    PaperAccount,
+    TradingTerms,
+    chain_returns,
+    compare_positions,
+    divide_profit,
+    measure_profit,
+    target_weights,
+    trade_day,
+)
 from alphaloom.portfolio.backtest import _account_plainly, _build_orders
 from alphaloom.portfolio.paper_book import Holding
 
@@ -53,7 +65,7 @@ def test_a_split_a_dividend_and_another_vendor_s_scale_keep_the_value() -> None:
     prices = quotes("1", {"A": 51.0}, {"A": 52.0}, last={"A": 50.0}, before={"A": 45.0}, previous={"A": 50.0})
     after, fills = trade_day(book, {}, prices, FREE)
     assert fills == ()
-    assert after.holdings["A"] == Holding(20.0, 52.0, "1", 0, 50.0)
+    assert after.holdings["A"] == Holding(20.0, 52.0, "1", 0, 50.0, 52.0)
     assert after.pnl == pytest.approx(40.0)
 
 
@@ -127,3 +139,47 @@ def test_money_is_moved_and_never_made(days: list[tuple[dict[str, float], ...]],
         assert book.high_water >= book.equity
         again = PaperAccount.restore(json.loads(json.dumps(book.record())))
         assert again == replace(book, holdings=dict(book.holdings))
+
+
+@given(st.floats(1.0, 1e6), st.floats(1.0, 3.0), st.floats(-0.99, 10.0))
+def test_money_paid_in_changes_no_return_and_no_share_of_the_fall(cash: float, fall: float, share: float) -> None:
+    book = replace(PaperAccount.of_cash(cash), high_water=cash * fall)
+    after = book.with_flow(share * cash)
+    assert after.equity == pytest.approx(cash * (1 + share))
+    assert after.high_water / after.equity == pytest.approx(book.high_water / book.equity)
+    closed, _ = trade_day(after, {}, quotes("1", {"A": 1.0}), FREE)
+    assert closed.pnl == 0.0
+    assert list(chain_returns([book.equity, closed.equity], [0.0, share * cash])) == pytest.approx([0.0], abs=1e-9)
+
+
+WEIGHTS = st.dictionaries(st.sampled_from(("run 1", "run 2")), st.dictionaries(SYMBOLS, st.floats(-1, 1)))
+
+
+@given(st.lists(DAY, min_size=1, max_size=4), st.floats(0, 50), WEIGHTS)
+def test_parts_of_the_profit_add_up_to_it(
+    days: list[tuple[dict[str, float], ...]], bps: float, weights: dict[str, dict[str, float]]
+) -> None:
+    trading, book = TradingTerms(Costs(bps, 100.0), 0.5), PaperAccount.of_cash(1e4)
+    for number, (opens, closes, told, targets) in enumerate(days):
+        paid = book.with_flow(100.0)
+        after, fills = trade_day(paid, targets, quotes(str(number), opens, closes or {"Z": 1.0}, last=told), trading)
+        profit = measure_profit(paid, after, fills)
+        costs = math.fsum(fill.cost for fill in fills) + after.borrow
+        assert math.fsum(profit.values()) - costs == pytest.approx(after.pnl, abs=1e-5)
+        divided = divide_profit(profit, weights)
+        assert math.fsum(divided.values()) == pytest.approx(math.fsum(profit.values()), abs=1e-5)
+        book = after
+
+
+def test_a_book_that_was_short_of_what_is_held_loses_what_the_other_earns() -> None:
+    divided = divide_profit({"A": 10.0, "B": 1.0, "C": 5.0}, {"x": {"A": 0.3, "B": 0.1}, "y": {"A": -0.1, "B": -0.099}})
+    assert divided == pytest.approx({"x": 15.0, "y": -5.0, "other": 6.0})
+
+
+def test_a_broker_that_differs_is_told_by_name() -> None:
+    book = PaperAccount("1", 500.0, {"A": Holding(10.0, 100.0, "1"), "B": Holding(-5.0, 10.0, "1")}, 1_450.0)
+    assert compare_positions(book, {"A": 10.0, "B": -5.0}, 500.0) == []
+    a, c, cash = compare_positions(book, {"A": 9.0, "B": -5.0, "C": 1.0}, 500.145)
+    assert (a.symbol, a.value) == ("A", -100.0)
+    assert (c.symbol, c.value, c.exceeds(1e9)) == ("C", None, True)
+    assert (cash.symbol, cash.exceeds(0.9), cash.exceeds(1.1)) == (CASH, True, False)

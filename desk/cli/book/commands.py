@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ...errors import DeskError
 from ...figures import number, plural
 from ..console import make_text, print_object, print_plain, stderr_console
-from ..options import AsJson, CampaignFile, DataOptions, PanelFile, SectorsFile, Workspace, refuse_existing
+from ..options import (
+    AsJson,
+    CampaignFile,
+    DataOptions,
+    PanelFile,
+    SectorsFile,
+    Workspace,
+    check_file_exists,
+    refuse_existing,
+)
 from ..run_lookup import DEFAULT_WORKSPACE, open_record
 from .facts import STEP_COLUMNS, say_step, summarise_book, tell_step
 
@@ -163,15 +174,24 @@ def _pay(name: str, amount: float, by: str, workspace: Path | None, *, as_json: 
 
 
 @app.command()
-def show(name: BookName, workspace: Workspace = None, as_json: AsJson = False) -> None:
+def show(
+    name: BookName,
+    attribution: Annotated[
+        bool, typer.Option("--attribution", help="Its profit by run, factor, sector, symbol and cost.")
+    ] = False,
+    workspace: Workspace = None,
+    as_json: AsJson = False,
+) -> None:
     """Show a book: what it holds and is worth, beside what it would be had the gate approved everything."""
-    from ....campaign import find_book, list_flows, list_steps, list_waiting_flows, read_step
+    from ....campaign import attribute_profit, find_book, list_flows, list_steps, list_waiting_flows, read_step
 
     with open_record(workspace or DEFAULT_WORKSPACE) as ledger:
         book, _ = find_book(ledger, name)
         bodies = list_steps(ledger, book)
         waiting = list_waiting_flows(list_flows(ledger, book), bodies)
+        profit = attribute_profit(ledger, name) if attribution else None
     facts = summarise_book(name, [read_step(body) for body in bodies], waiting)
+    facts |= {"attribution": profit.record()} if profit else {}
     if as_json:
         print_object(facts)
     else:
@@ -182,20 +202,28 @@ def show(name: BookName, workspace: Workspace = None, as_json: AsJson = False) -
 
 @app.command()
 def replay(name: BookName, workspace: Workspace = None, as_json: AsJson = False) -> None:
-    """Compute every step again from what it had read, and say where a byte differs; exit code 1 where one does."""
-    from ....campaign import replay_book
+    """Compute every step again from what it had read, and say where a byte differs; exit code 1 where one does.
+
+    Steps that the log of calls has and the record does not are named.
+    """
+    from ....campaign import GONE, replay_book
+    from ....ledger.calls import CALLS_FOLDER, verify_calls
 
     with open_record(workspace or DEFAULT_WORKSPACE) as ledger:
         told = dict(replay_book(ledger, name))
+        damage = [finding.message for finding in verify_calls(ledger.workspace / CALLS_FOLDER).findings]
     differing = {day: parts for day, parts in told.items() if parts}
+    computed = sum(GONE not in parts for parts in told.values())
     if as_json:
-        print_object({"steps": len(told), "differing": differing})
+        print_object({"steps": computed, "differing": differing, "log": damage})
     else:
         for day, parts in differing.items():
             print_plain(f"{day}: {', '.join(parts)}")
+        for message in damage:
+            print_plain(f"The log of calls, which has the steps, was changed: {message}")
         said = f"{len(differing)} differ" if differing else "every byte is the same" if told else "there is none yet"
-        print_plain(f"{plural(len(told), 'step')} computed again: {said}.")
-    if differing:
+        print_plain(f"{plural(computed, 'step')} computed again: {said}.")
+    if differing or damage:
         raise typer.Exit(1)
 
 
@@ -216,6 +244,46 @@ def export(
     writer.writerows(tell_step(one) for one in _read_steps(name, workspace))
     write_whole(out, lines.getvalue().encode())
     print_plain(f"Written: {out}")
+
+
+@app.command()
+def reconcile(
+    name: BookName,
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE.csv", callback=check_file_exists, help="What the broker holds: symbol, shares."),
+    ],
+    cash: Annotated[float | None, typer.Option("--cash", help="The broker's cash; compared where it is given.")] = None,
+    tolerance: Annotated[
+        float, typer.Option("--tolerance", min=0.0, metavar="BP", help="Largest difference, of the book's equity.")
+    ] = 1.0,
+    workspace: Workspace = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare a broker's positions and cash with the book's last close; exit code 1 where one differs too much."""
+    from ....portfolio import compare_positions
+    from .positions import read_positions
+
+    positions, steps = read_positions(file), _read_steps(name, workspace)
+    if not steps:
+        raise DeskError(
+            "The book has made no step, so it holds nothing.",
+            field="NAME",
+            got=name,
+            hint=f"alphaloom book step {name} --panel FILE",
+            code="no_steps",
+        )
+    found = compare_positions(steps[-1].account, positions, cash)
+    beyond = [one for one in found if one.exceeds(tolerance)]
+    if as_json:
+        rows = [{**asdict(one), "exceeds": one in beyond} for one in found]
+        print_object({"book": name, "day": steps[-1].day, "tolerance_bp": tolerance, "differences": rows})
+    else:
+        from .page import print_differences
+
+        print_differences(found, beyond, steps[-1].day, tolerance)
+    if beyond:
+        raise typer.Exit(1)
 
 
 def _read_steps(name: str, workspace: Path | None) -> list[BookStep]:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+from ....portfolio import CASH
 from ...figures import count, number, percent, plural
 from ..console import print_plain, stdout_console
+
+if TYPE_CHECKING:
+    from ....portfolio import PositionDifference
+
+MOST_PARTS = 8
+"""Parts of the profit of one kind that are shown; `--json` has all."""
 
 
 def print_book(facts: Mapping[str, Any]) -> None:
@@ -35,6 +42,8 @@ def print_book(facts: Mapping[str, Any]) -> None:
         print_plain(f"Paid in less paid out: {number(facts['flows'], 2)}; the returns are without it (time-weighted).")
     _print_library(facts)
     _print_refusals(facts)
+    if "attribution" in facts:
+        _print_attribution(facts["attribution"])
     print_plain(f"For {facts['for']}: {count(last['approved'])} targets approved, {count(last['refused'])} refused.")
 
 
@@ -76,3 +85,35 @@ def _name_refusal(one: Mapping[str, Any]) -> str:
     actual, limit = (f"{one[part]:g}" if one[part] is not None else "none" for part in ("actual", "limit"))
     about = f", for {one['about']}" if one["about"] else ""
     return f"{one['symbol']} {actual} against {limit}{about}"
+
+
+def _print_attribution(profit: Mapping[str, Any]) -> None:
+    """Print where the profit came from: the largest parts of each kind."""
+    print_plain(
+        f"Profit {number(profit['total'], 2)}: {number(sum(profit['by_symbol'].values()), 2)} before costs, less "
+        f"{number(profit['trading_costs'], 2)} of trading and {number(profit['borrow_costs'], 2)} of borrowing."
+    )
+    for kind in ("run", "factor", "sector", "symbol"):
+        rows = sorted(profit[f"by_{kind}"].items(), key=lambda row: -abs(row[1]))
+        named = ", ".join(f"{name} {number(money, 2, sign=True)}" for name, money in rows[:MOST_PARTS])
+        rest = f", and {count(len(rows) - MOST_PARTS)} more" if len(rows) > MOST_PARTS else ""
+        print_plain(f"  by {kind}: {named or 'none'}{rest}")
+
+
+def print_differences(
+    found: Sequence[PositionDifference], beyond: Sequence[PositionDifference], day: str, tolerance: float
+) -> None:
+    """Print where a broker differs from the book: what is beyond the tolerance by name, the rest as a number."""
+    for one in beyond:
+        what = "cash" if one.symbol == CASH else one.symbol
+        worth = (
+            "the book has no price of it"
+            if one.value is None
+            else f"{number(one.value, 2, sign=True)}, {number(one.equity_bp, 2)} bp of equity"
+        )
+        print_plain(f"{what}: the book has {number(one.book, 4)}, the broker {number(one.broker, 4)} ({worth})")
+    within = len(found) - len(beyond)
+    print_plain(
+        f"At the close of {day}: {plural(len(beyond), 'difference')} beyond {tolerance:g} bp of equity, "
+        f"{count(within)} within."
+    )
