@@ -150,7 +150,7 @@ def _read_cells(raw: RawTable, source: PanelSource, audit: Audit) -> Prices:
     layout = find_layout(raw, source.reading)
     if layout.kind != TIDY:
         return read_wide(raw, layout, source, audit)
-    return read_tidy(name_columns(raw, source.reading), audit)
+    return read_tidy(name_columns(raw, source.reading), audit, source.derive)
 
 
 def assemble_panel(prices: Prices, groups: Mapping[str, list[str]]) -> Panel:

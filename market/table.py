@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ..ledger.files import check_given
 from .errors import Audit, Finding, quote_cell, refuse_missing, unusable_error
 from .forms.arrays import to_integers
-from .forms.names import NUMBERED, ROW_NUMBERS, SAME_NAMES, find_same, guess_meant
+from .forms.names import NUMBERED, ROW_NUMBERS, SAME_NAMES, UNNAMED, find_same, guess_meant
 from .forms.text_file import TextForm, find_text_form
 from .reading import AS_IT_STANDS, Reading
 
@@ -183,7 +183,7 @@ def _read_csv(path: Path, reading: Reading, typed: bool) -> RawTable:
     form = find_text_form(path, [name.strip().lower() for name in reading.columns.values()])
     if form is None:
         raise unusable_error(path, "the file is empty")
-    if typed and form.encoding == "utf-8":
+    if typed and form.encoding == "utf-8" and reading.decimal != "comma":
         try:
             return _read_typed(path, form)
         except (pa.ArrowInvalid, _NotPlain):
@@ -250,8 +250,9 @@ def name_columns(raw: RawTable, reading: Reading = AS_IT_STANDS) -> Table:
     """Return the columns by name in lower case, renamed as the settings say; a name that occurs twice is a clash."""
     columns: dict[str, pa.ChunkedArray] = {}
     clashes = []
-    for label, column in zip(raw.labels, raw.arrays, strict=True):
-        plain = " ".join(part for part in label if part).strip().removeprefix("\ufeff").lower()
+    for place, (label, column) in enumerate(zip(raw.labels, raw.arrays, strict=True), 1):
+        plain = " ".join(part for part in label if part).strip().removeprefix("\ufeff").strip().lower()
+        plain = plain or UNNAMED.format(place)
         if ROW_NUMBERS.fullmatch(plain) and _holds_row_numbers(column):
             continue
         if plain in columns:
@@ -309,6 +310,9 @@ def find_missing_columns(table: Table, required: Sequence[str]) -> list[Finding]
     absent = [name for name in required if name not in table.columns]
     meant = {name: guess_meant(name, present, required) for name in absent}
     free = [name for name in present if name not in required and name not in meant.values()]
+    unmet = sum(not name for name in meant.values())
+    if len(free) < unmet:  # the free columns cannot be all that is missing, so each would be a guess
+        free = []
     return [Finding(0, name, f"the column is missing{_suggest(name, meant[name], free)}") for name in absent]
 
 

@@ -105,7 +105,11 @@ def test_extra_numeric_columns_become_fields_and_others_are_named(tmp_path: Path
 BAD_ROWS = {
     "a duplicate": (
         ["2015-01-05,AAA,1,1,1,1,1"],
-        ["row 5, date, symbol: (2015-01-05, AAA) is there twice, first in row 3"],
+        [
+            "row 5, date, symbol: (2015-01-05, AAA) is there twice, first in row 3, with open 1 here and 10 there",
+            "date, symbol: 1 row with other figures than an earlier one of the same date and symbol: "
+            "only the source says which is right",
+        ],
     ),
     "an equal duplicate": (
         [GOOD[2]],
@@ -169,7 +173,7 @@ def test_every_finding_is_said_at_once(tmp_path: Path) -> None:
     rows = ["2015-01-05,AAA,-1,1,2,1,1", "2015-01-06T00:00:00+01:00,BBB,1,1,1,x,1", "2015-01-01,CCC,1,1,1,1,1,1"]
     path = write(tmp_path, *GOOD, *rows)
     sectors = write(tmp_path, "AAA,Tech", "AAA,Oil", header="symbol,sector", name="sectors.csv")
-    assert len(refused(path, sectors=sectors, as_of=date(2015, 1, 2))) == 10
+    assert len(refused(path, sectors=sectors, as_of=date(2015, 1, 2))) == 11
 
 
 def test_many_rows_of_one_kind_are_one_finding_with_three_examples(tmp_path: Path) -> None:
