@@ -19,9 +19,7 @@ from .forms.numbers import DECIMAL_QUESTION, looks_numeric, read_number_columns
 from .panel import PRICE_FIELDS, REQUIRED_FIELDS
 from .table import Table, encode_words, find_missing_columns, is_text, read_symbols
 
-CONTRADICTION = (
-    "with other figures than an earlier one of the same date and symbol: only the source says which is right"
-)
+CONTRADICTION = "with other figures than an earlier one of the same cell: only the source says which is right"
 ZERO_VOLUME = "their size is taken as their sector's mean, which changes scores: give their volume, or a column cap"
 MIN_VOLUMES, MIN_FINE_SHARE = 20, 0.5
 """Volumes from which on, and share with a third digit, that may be thousands."""
@@ -93,9 +91,8 @@ def read_tidy(table: Table, audit: Audit, derive: Mapping[str, str] = MappingPro
     lacking = {finding.column for finding in missing if "if it is" not in finding.message}
     if lacking >= {"open", "high", "low"} and "close" not in lacking:
         missing.append(Finding(0, "", f"the table has closes only; {FETCH_ADVICE}"))
-    if [finding.column for finding in missing] == ["symbol"] and not guess_meant(
-        "symbol", [*table.columns], ("symbol",)
-    ):
+    meant = guess_meant("symbol", list(table.columns), ("symbol",))
+    if [finding.column for finding in missing] == ["symbol"] and not meant:
         missing = [replace(missing[0], message=missing[0].message + ONE_SYMBOL)]
     audit.add(*table.clashes, *missing)
     audit.needs_setting |= any("say columns" in finding.message for finding in missing)

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ..errors import Audit, Finding, quote_cell
+from ..errors import Audit, Finding, format_count, quote_cell
 from .arrays import find_empty, to_flags, to_floats, to_integers
 
 if TYPE_CHECKING:
@@ -136,16 +136,15 @@ def _read_typed_days(
     late = to_flags(pc.not_equal(days.cast(column.type), column))
     if pa.types.is_timestamp(column.type) and not zone and not timed:
         late_rows = np.flatnonzero(late)
-        _ask_for_zone(late_rows, lambda row: f"{column[row].as_py()} {TIMED}", name, audit)
+        _ask_for_zone(late_rows, [f"{column[row].as_py()} {TIMED}" for row in late_rows[:1].tolist()], name, audit)
     return to_integers(days, MISSING_DAY), late
 
 
-def _ask_for_zone(rows: NDArray[np.intp], describe: Callable[[int], str], name: str, audit: Audit) -> None:
-    """Add one finding for all cells that need a zone, with the first one as example."""
-    if len(rows):
-        first, others = int(rows[0]), len(rows) - 1
-        more = f" (and {others:,} more {'row' if others == 1 else 'rows'})" if others else ""
-        audit.ask(name, f"{describe(first)}{more}", int(audit.numbers[first]))
+def _ask_for_zone(rows: NDArray[np.intp], examples: Sequence[str], name: str, audit: Audit) -> None:
+    """Add one finding for all cells that need a zone; `examples` has what is wrong with the first of them."""
+    for first, example in zip(rows.tolist(), examples, strict=False):
+        more = f" (and {format_count(len(rows) - 1, 'more row')})" if len(rows) > 1 else ""
+        audit.ask(name, f"{example}{more}", int(audit.numbers[first]))
 
 
 def _read_numbered_days(
@@ -230,7 +229,7 @@ def _parse_days(
     problems = [problem for _, _, problem in read] + ["the cell is empty"]
     for need in (ZONED, TIMED):
         asking = np.array([problem.endswith(need) for problem in problems])
-        _ask_for_zone(np.flatnonzero(asking[codes]), lambda row: problems[int(codes[row])], name, audit)
+        _ask_for_zone(np.flatnonzero(asking[codes]), [problems[code] for code in codes[asking[codes]][:1]], name, audit)
         problems = ["" if asks else problem for asks, problem in zip(asking, problems, strict=True)]
     bad = np.array([bool(problem) for problem in problems])
     if bad[:-1].any() or (len(codes) and codes.min() < 0):
@@ -286,9 +285,8 @@ def _decide_order(doubts: Sequence[DateText], stated: str, name: str, audit: Aud
         audit.ask(name, f"{short.text!r} has a year of two digits: say dates: day_first or dates: month_first")
     elif days and months:
         what = f"{days.text!r} begins with the day and {months.text!r} with the month"
-        audit.add(
-            Finding(0, name, f"{what}, so no order fits the whole column: write all dates alike, best as 2015-12-31")
-        )
+        advice = f"no order fits the whole column: write all dates alike ({WRITE_ISO})"
+        audit.add(Finding(0, name, f"{what}: {advice}"))
     elif not days and not months:
         text = doubts[0]
         one, two = f"{text.day} {_month(text.month)}", f"{text.month} {_month(text.day)}"

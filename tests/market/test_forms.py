@@ -400,7 +400,7 @@ def test_equal_duplicates_are_left_out_when_said(tmp_path: Path, frame: pd.DataF
     assert "duplicates: 5 rows that repeat another one left out" in read.notes
     other = text_file(tmp_path, pd.concat([frame, frame.head(1).assign(close=frame["low"][0])]))
     assert "is there twice, first in row 1, with close " in refused(other, duplicates="drop_equal")
-    assert "1 row with other figures than an earlier one of the same date and symbol" in refused(other)
+    assert "1 row with other figures than an earlier one of the same cell" in refused(other)
 
 
 @pytest.mark.parametrize("kind", ["tidy", "wide"])

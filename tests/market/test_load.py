@@ -102,13 +102,13 @@ def test_extra_numeric_columns_become_fields_and_others_are_named(tmp_path: Path
     )
 
 
+CONTRADICTION = "with other figures than an earlier one of the same cell: only the source says which is right"
 BAD_ROWS = {
     "a duplicate": (
         ["2015-01-05,AAA,1,1,1,1,1"],
         [
             "row 5, date, symbol: (2015-01-05, AAA) is there twice, first in row 3, with open 1 here and 10 there",
-            "date, symbol: 1 row with other figures than an earlier one of the same date and symbol: "
-            "only the source says which is right",
+            f"date, symbol: 1 row {CONTRADICTION}",
         ],
     ),
     "an equal duplicate": (
