@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..evaluation import Closing
 from ..ledger import Ledger
-from ..market import Panel
+from ..market import Panel, find_next_session
 from ..risk import (
     SEPARATOR,
     STANDING_RULES,
@@ -108,18 +108,22 @@ def ask_gate(
     book = size_book(weights, sizing, policy, held)
     state = BookState(held, find_last_price_days(panel), equity=START_CENTS, high_water=START_CENTS)
     known = read_standings(ledger, sizing.evidence)
-    decision = decide(book.signals, state, policy, next_trading_day(panel.dates), known)
+    decision = decide(book.signals, state, policy, next_trading_day(panel.dates, panel.calendar), known)
     return Trade(decision, book, weights, sizing.doubt_e8)
 
 
-def next_trading_day(dates: NDArray[np.datetime64]) -> date:
-    """Return the first trading day after the last of `dates`, by weekday; holidays are unknown.
+def next_trading_day(dates: NDArray[np.datetime64], calendar: str = "") -> date:
+    """Return the first trading day after the last of `dates`: by weekday, or the next session of an exchange.
 
     Parameters
     ----------
     dates : array, shape (days,)
-        Trading days, ascending; the last 250 decide which weekdays are traded.
+        Trading days, ascending; the last 250 decide which weekdays are traded. Holidays are unknown.
+    calendar : str
+        An exchange, as `Panel.calendar` names it; its sessions decide instead.
     """
+    if calendar:
+        return find_next_session(calendar, _to_date(dates[-1]))
     weekdays = [_to_date(day).weekday() for day in dates[-RECENT_DAYS:]]
     counts = np.bincount(weekdays, minlength=7)
     coming = [_to_date(dates[-1]) + timedelta(days=ahead) for ahead in range(1, 8)]

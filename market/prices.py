@@ -306,6 +306,7 @@ def _judge_repeats(
     if duplicates == "drop_equal":
         kept = np.setdiff1d(np.arange(len(prices.days)), rows[equal])
         note = f"duplicates: {format_count(int(equal.sum()), 'row')} that repeat another one left out"
+        audit.keep(kept)
         return replace(prices.take(kept), notes=(*prices.notes, note)) if equal.any() else prices
     audit.add_rows("date, symbol", np.sort(rows[equal]), describe)
     if equal.any():

@@ -33,7 +33,7 @@ WORKBOOK_HINT = (
     "Save the sheet as CSV, in Excel by File, Save As, CSV UTF-8; semicolons, decimal commas and dates such as "
     "31.12.2015 are read."
 )
-OTHER_FILES = ("from", "to", "known", "period", "sector", "industry", "dividend", "split")
+OTHER_FILES = ("from", "to", "known", "period", "sector", "industry", "dividend", "split", "new_symbol")
 """Fields of the files beside the prices, whose columns the price table need not have."""
 MAX_COLUMNS_NAMED = 6
 BLOCK_BYTES = 1 << 20
