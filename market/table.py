@@ -28,11 +28,8 @@ from .reading import AS_IT_STANDS, Reading
 
 TEXT_SUFFIXES = (".csv", ".txt", ".tsv")
 TABLE_SUFFIXES = (".parquet", *TEXT_SUFFIXES)
-WORKBOOK_SUFFIXES = (".xlsx", ".xlsm", ".xls", ".ods")
-WORKBOOK_HINT = (
-    "Save the sheet as CSV, in Excel by File, Save As, CSV UTF-8; semicolons, decimal commas and dates such as "
-    "31.12.2015 are read."
-)
+WORKBOOK_SUFFIXES = (".xlsx", ".xlsm")
+OLD_WORKBOOK_SUFFIXES = (".xls", ".xlsb", ".ods", ".numbers")
 OTHER_FILES = ("from", "to", "known", "period", "sector", "industry", "dividend", "split", "new_symbol")
 """Fields of the files beside the prices, whose columns the price table need not have."""
 MAX_COLUMNS_NAMED = 6
@@ -125,6 +122,10 @@ def read_raw_table(path: Path, reading: Reading = AS_IT_STANDS, *, typed: bool) 
     suffix = path.suffix.lower()
     _check_suffix(path, suffix)
     refuse_missing(path)
+    if suffix in WORKBOOK_SUFFIXES:
+        from .forms.workbook import read_workbook
+
+        return read_workbook(path)
     try:
         check_given(path)
         return _read_csv(path, reading, typed) if suffix in TEXT_SUFFIXES else _read_parquet(path)
@@ -139,9 +140,11 @@ def _check_suffix(path: Path, suffix: str) -> None:
     """Refuse what is no table by its name."""
     if path.is_dir():
         raise unusable_error(path, "a panel is a Parquet or a CSV file; this is a folder")
-    if suffix in WORKBOOK_SUFFIXES:
-        raise unusable_error(path, "a panel is a Parquet or a CSV file; this is a workbook", WORKBOOK_HINT)
-    if suffix not in TABLE_SUFFIXES:
+    if suffix in OLD_WORKBOOK_SUFFIXES:
+        from .forms.workbook import SAVE_HINT
+
+        raise unusable_error(path, "a panel is a Parquet or a CSV file; this is a workbook", SAVE_HINT)
+    if suffix not in (*TABLE_SUFFIXES, *WORKBOOK_SUFFIXES):
         difference = f", not {suffix!r}" if suffix else "; this name has no extension"
         raise unusable_error(path, f"a panel is a Parquet or a CSV file{difference}")
 

@@ -87,7 +87,7 @@ def find_text_form(path: Path, words: Collection[str] = ()) -> TextForm | None:
     notes = [] if encoding == "utf-8" else [f"encoding: {encoding}"]
     if delimiter != ",":
         notes.append(f"cells: separated by {DELIMITERS.get(delimiter, repr(delimiter))}")
-    labels = _read_labels(rows[:depth])
+    labels = read_labels(rows[:depth])
     coded = frozenset(
         place for place, label in enumerate(labels) if label[0].strip().lower() in {*CODED_COLUMNS, *words}
     )
@@ -175,7 +175,7 @@ def find_plain_columns(rows: list[list[str]], width: int, coded: frozenset[int])
     return frozenset() if in_doubt else frozenset(found)
 
 
-def _read_labels(rows: list[list[str]]) -> tuple[tuple[str, ...], ...]:
+def read_labels(rows: list[list[str]]) -> tuple[tuple[str, ...], ...]:
     """Return the header cells of each column; the index column has the name that the third row gives it."""
     if len(rows) == 1:
         return tuple((cell,) for cell in rows[0])

@@ -18,7 +18,7 @@ from .survivorship import EDGE_ROWS
 
 MAX_USUAL_MOVES = 2.5
 MAX_VOLUME_RATIO = 3.0
-ROWS_AROUND = 20
+TRADED_ROWS = 20
 
 RENAMES_WHY = (
     "a company that is cut in two looks delisted and newly listed: windows are missing at the seam, and the first half "
@@ -66,8 +66,8 @@ def _goes_on(moves: LogMoves, old: int, new: int, row: int) -> bool:
     sold, bought = (
         _find_median(close[rows, name] * fields["volume"][rows, name])
         for rows, name in (
-            (slice(max(row + 1 - ROWS_AROUND, 0), row + 1), old),
-            (slice(row + 1, row + 1 + ROWS_AROUND), new),
+            (slice(max(row + 1 - TRADED_ROWS, 0), row + 1), old),
+            (slice(row + 1, row + 1 + TRADED_ROWS), new),
         )
     )
     return min(sold, bought) * MAX_VOLUME_RATIO >= max(sold, bought)

@@ -42,7 +42,7 @@ def package(monkeypatch: pytest.MonkeyPatch) -> None:
     stand_in = SimpleNamespace(
         get_calendar=calendar, get_calendar_names=lambda include_aliases: ["XNYS", "XLON", "NYSE"]
     )
-    monkeypatch.setitem(sys.modules, "exchange_calendars", stand_in)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "exchange_calendars", stand_in)
 
 
 def prices(folder: Path, *left_out: str, **reading: Any) -> PanelSource:

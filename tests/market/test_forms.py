@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
@@ -281,9 +282,31 @@ def test_points_between_thousands_of_one_column_are_read_by_the_mark_of_the_file
     assert read == panel
 
 
-def test_a_workbook_is_told_how_to_become_a_table(tmp_path: Path) -> None:
-    (tmp_path / "prices.xlsx").write_bytes(b"PK")
-    assert "Save the sheet as CSV" in refused(tmp_path / "prices.xlsx")
+@pytest.mark.parametrize("suffix", ["xls", "xlsx"])
+def test_a_workbook_is_told_how_to_become_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str) -> None:
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    (tmp_path / f"prices.{suffix}").write_bytes(b"PK")
+    message = refused(tmp_path / f"prices.{suffix}")
+    assert "by File, Save As, 'CSV UTF-8 (Comma delimited)'" in message
+    assert ("where openpyxl is installed" in message) == (suffix == "xlsx")
+
+
+@pytest.mark.parametrize("layout", ["tidy", "text", "wide"])
+def test_the_first_sheet_of_a_workbook_is_read(tmp_path: Path, frame: pd.DataFrame, panel: Panel, layout: str) -> None:
+    pytest.importorskip("openpyxl", reason="openpyxl is not installed")
+    path = tmp_path / "prices.xlsx"
+    if layout == "wide":
+        yahoo(frame).to_excel(path)
+    else:
+        texts = frame.assign(close=[write_number(value, "1.234,50") for value in frame["close"]])
+        with pd.ExcelWriter(path) as book:
+            (texts if layout == "text" else frame).to_excel(book, sheet_name="Prices", index=False, startrow=2)
+            frame.head(1).to_excel(book, sheet_name="More")
+    read = read_panel(PanelSource(path))
+    assert read == panel
+    assert ("sheet: 'Prices', the first of 2" in read.notes) == (layout != "wide")
+    path.write_bytes(b"PK")
+    assert "it cannot be read as a workbook" in refused(path)
 
 
 GERMAN = dict(zip(FIELDS, ("Eröffnung", "Hoch", "Tief", "Schlusskurs", "Volumen"), strict=True)) | {"date": "Datum"}
@@ -338,7 +361,7 @@ def test_a_column_without_a_name_is_called_by_its_place(tmp_path: Path, frame: p
 def test_a_stacked_frame_of_yfinance_says_what_its_columns_are(
     tmp_path: Path, frame: pd.DataFrame, panel: Panel
 ) -> None:
-    stacked = frame.assign(**{"Adj Close": frame["close"] * 0.9, "Dividends": 0.0, "Stock Splits": 0.0})
+    stacked = frame.assign(Dividends=0.0, **{"Adj Close": frame["close"] * 0.9})
     path = text_file(tmp_path, stacked)
     read = read_panel(PanelSource(path))
     assert read == panel

@@ -235,7 +235,7 @@ def test_a_file_without_rows_is_named(tmp_path: Path) -> None:
         ("prices.csv", b"date,symbol\n" + b"a" * 200_000 + b"\xff,A\n", "{path}: it cannot be read as CSV: "),
         ("prices.parquet", b"nonsense", "{path}: it cannot be read as Parquet: "),
         ("prices.parquet", b"", "{path}: it cannot be read as Parquet: "),
-        ("prices.xlsx", b"", "{path}: a panel is a Parquet or a CSV file; this is a workbook."),
+        ("prices.xls", b"", "{path}: a panel is a Parquet or a CSV file; this is a workbook."),
         ("prices.docx", b"", "{path}: a panel is a Parquet or a CSV file, not '.docx'."),
         ("prices", b"", "{path}: a panel is a Parquet or a CSV file; this name has no extension."),
         ("absent.csv", None, "{path}: there is no such file."),
