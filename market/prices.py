@@ -342,6 +342,8 @@ def note_empty_fields(prices: Prices) -> list[str]:
     notes = []
     for name, values in prices.fields.items():
         known = ~np.isnan(values)
+        if known.all() and name != "volume":
+            continue
         some = np.bincount(prices.codes[known], minlength=len(prices.symbols)) > 0
         if some.any() and not some.all():
             notes.append(f"{name}: no value for {_list_symbols(prices, ~some)}")

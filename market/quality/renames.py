@@ -32,6 +32,8 @@ RENAMES_REMEDY = (
 def find_suspected_renames(moves: LogMoves) -> DataWarning | None:
     """Warn of pairs of symbols that may be one company before and after a change of its symbol."""
     panel = moves.panel
+    if not panel.days:
+        return None
     there = np.isfinite(panel.fields["close"])
     names = np.flatnonzero(there.any(axis=0))
     first, last = there.argmax(axis=0), panel.days - 1 - there[::-1].argmax(axis=0)
