@@ -23,6 +23,8 @@ from ..ledger import Boundaries, Ledger, canonical_json, compute_digest, wait_wh
 from ..market import Panel
 from ..portfolio import DayPrices, Fill, PaperAccount, TradingTerms, trade_day
 from ..risk import (
+    BP,
+    DAYS_OF_TURNOVER,
     UNITS_PER_EQUITY,
     BookState,
     Mode,
@@ -56,8 +58,7 @@ from .windows import find_windows, name_window, refuse_unpaid_days
 
 CARRIED: Final = ("account", "ungated", "approved", "reducing", "asked", "mode", "recent_e8")
 """What a step takes over from the one before."""
-DAYS_OF_TURNOVER: Final = 20
-BP: Final = 10_000
+NOTHING_WAITS: Final[dict[str, Any]] = {"flows": [], "orders": []}
 MIN_HELD_SHARE: Final = 0.5
 """Share of the held symbols that a panel must have to be the book's."""
 
@@ -182,27 +183,27 @@ def step_book(
                 "a new book that begins on the panel's last day, or data on which a campaign has run",
             )
         watch_library(ledger, data.panel, data.dataset, data.rules, data.runner, noted)
-        flows, steps = list_waiting_flows(list_flows(ledger, book), done), list[BookStep]()
-        orders = list_waiting_orders(list_orders(ledger, book), done)
-        waiting = {
-            "flows": [[flow.key, flow.amount] for flow in flows],
-            "orders": [[order.key, order.mode] for order in orders],
-        }
+        waiting, steps = _list_waiting(ledger, book, done), list[BookStep]()
         for part in split_rows(ledger, data.panel, rows):
             live = _find_live(ledger, data, settings, done, part[0])
             refuse_unpaid_days(ledger, data.panel, data.dataset, part, live.sizing.evidence, known_windows)
             terms = _read_terms(ledger, live, settings)
             for row in part:
                 last = done[-1] if done else begin(settings)
-                styled = terms["policy"]["style_cap_bp"] is not None
-                day = _read_day(data.panel, row, live.parts(row), last, styled)
-                inputs = {**terms, **day, **waiting}
+                inputs = {**terms, **_read_day(data.panel, row, live.parts(row), last, terms["policy"]), **waiting}
                 done.append(_record_step(ledger, book, inputs, last, known_windows, clock()))
-                waiting = {"flows": [], "orders": []}
+                waiting = NOTHING_WAITS
                 steps.append(read_step(done[-1]))
                 told(steps[-1])
             log_steps(ledger, book, done, clock)
         return steps
+
+
+def _list_waiting(ledger: Ledger, book: str, done: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the flows of money and the orders that no step has taken in, by number."""
+    flows = list_waiting_flows(list_flows(ledger, book), done)
+    orders = list_waiting_orders(list_orders(ledger, book), done)
+    return {"flows": [[one.key, one.amount] for one in flows], "orders": [[one.key, one.mode] for one in orders]}
 
 
 def _record_step(
@@ -309,20 +310,23 @@ def begin(settings: BookSettings) -> dict[str, Any]:
 
 
 def _read_day(
-    panel: Panel, row: int, parts: Mapping[str, Mapping[str, float]], last: Mapping[str, Any], with_styles: bool
+    panel: Panel, row: int, parts: Mapping[str, Mapping[str, float]], last: Mapping[str, Any], limits: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return what a step reads of a day and of the step before, as a JSON-able object."""
     held = {**last["ungated"]["holdings"], **last["account"]["holdings"]}
     names = sorted({*held, *last["approved"], *last["asked"]})
     past, priced = panel.rows(0, row + 1), {*names}.union(*parts.values())
+    facts = read_facts(past, priced, with_styles=limits["style_cap_bp"] is not None)
     return {
         **{part: last[part] for part in CARRIED},
         "approved_for": last["decided_for"],
         "prices": _read_prices(panel, row, names, {name: holding[2] for name, holding in held.items()}),
         "parts": parts,
-        "facts": {name: one.record() for name, one in read_facts(past, priced, with_styles).items()},
+        "facts": {
+            name: one.record() for name, one in read_facts(past, priced, limits["style_cap_bp"] is not None).items()
+        },
         "sessions": [day.isoformat() for day in list_sessions(past)],
-        "decided_for": next_trading_day(past.dates).isoformat(),
+        "decided_for": next_trading_day(past.dates, past.calendar).isoformat(),
     }
 
 
@@ -437,10 +441,9 @@ def gate_days(
 ) -> Iterator[dict[str, Any]]:
     """Yield the steps of a book that nobody keeps: nothing is recorded."""
     terms, last = _read_terms(ledger, live, settings), begin(settings)
-    with_styles = terms["policy"]["style_cap_bp"] is not None
     for row in rows:
-        day = _read_day(panel, row, live.parts(row), last, with_styles)
-        last = take_step({**terms, **day, "flows": [], "orders": []})
+        day = _read_day(panel, row, live.parts(row), last, terms["policy"])
+        last = take_step({**terms, **day, **NOTHING_WAITS})
         yield last
 
 

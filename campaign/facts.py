@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..evidence.scoring import measure_exposures
 from ..market import Panel
-from ..risk import UNITS_PER_EQUITY, AssetFacts
+from ..risk import BP, UNITS_PER_EQUITY, AssetFacts
 
 SESSIONS: Final = 30
 """Sessions that a state of the book knows."""
@@ -25,7 +25,6 @@ READ_DAYS: Final = 300
 RISK_STYLES: Final = ("beta", "size", "volatility", "momentum")
 MAX_STYLE: Final = 10.0
 """Standard deviations at which a style is cut."""
-BP: Final = 10_000
 
 
 @dataclass(frozen=True)

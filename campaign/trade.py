@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..evaluation import Closing
 from ..ledger import Ledger
-from ..market import Panel
+from ..market import Panel, find_next_session
 from ..risk import (
     SEPARATOR,
     STANDING_RULES,
@@ -109,7 +109,7 @@ def ask_gate(
     What stands behind the signals is read from the ledger. `held` are exposures in 1e-8 of equity; without any it is a
     new paper book.
     """
-    day = next_trading_day(panel.dates)
+    day = next_trading_day(panel.dates, panel.calendar)
     book = size_book(weights, sizing, policy, day + timedelta(days=HOLIDAY_DAYS), held)
     facts = read_facts(panel, with_styles=policy.style_cap_bp is not None)
     equity = START_CENTS / CENTS
@@ -125,14 +125,18 @@ def ask_gate(
     return Trade(decision, book, weights, sizing.doubt_e8)
 
 
-def next_trading_day(dates: NDArray[np.datetime64]) -> date:
-    """Return the first trading day after the last of `dates`, by weekday; holidays are unknown.
+def next_trading_day(dates: NDArray[np.datetime64], calendar: str = "") -> date:
+    """Return the first trading day after the last of `dates`: by weekday, or the next session of an exchange.
 
     Parameters
     ----------
     dates : array, shape (days,)
-        Trading days, ascending; the last 250 decide which weekdays are traded.
+        Trading days, ascending; the last 250 decide which weekdays are traded. Holidays are unknown.
+    calendar : str
+        An exchange, as `Panel.calendar` names it; its sessions decide instead.
     """
+    if calendar:
+        return find_next_session(calendar, _to_date(dates[-1]))
     weekdays = [_to_date(day).weekday() for day in dates[-RECENT_DAYS:]]
     counts = np.bincount(weekdays, minlength=7)
     coming = [_to_date(dates[-1]) + timedelta(days=ahead) for ahead in range(1, 8)]

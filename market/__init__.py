@@ -18,6 +18,8 @@ if TYPE_CHECKING:
         has_unsafe_volume_levels as has_unsafe_volume_levels,
         reset_volume_levels as reset_volume_levels,
     )
+    from .beside.symbol_changes import read_symbol_changes as read_symbol_changes
+    from .calendar import find_next_session as find_next_session
     from .derive import describe_derivations as describe_derivations
     from .errors import (
         MAX_SHOWN_PER_KIND as MAX_SHOWN_PER_KIND,
@@ -67,6 +69,8 @@ else:
             "adjusted": (
                 "SHARE_COUNT_FIELDS adjust_forwards find_adjusted_fields has_unsafe_volume_levels reset_volume_levels"
             ),
+            "beside.symbol_changes": "read_symbol_changes",
+            "calendar": "find_next_session",
             "derive": "describe_derivations",
             "errors": "DataWarning MAX_SHOWN_PER_KIND MarketError PanelError format_count refuse_missing",
             "fetch.quotes": "FetchedPrices make_quotes",

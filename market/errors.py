@@ -135,6 +135,13 @@ class Audit:
         rows = [(finding.row, finding.message) for finding in broken[:MAX_EXAMPLE_ROWS]]
         self.findings.append(_join_examples("", rows, len(broken), broken[-1].row))
 
+    def keep(self, rows: NDArray[np.intp]) -> None:
+        """Keep some of the rows, in this order: later findings are about these."""
+        owners = self.owners
+        self.numbers = self.numbers[rows]
+        if owners is not None:
+            self.owners = lambda row: owners(int(rows[row]))
+
     def refuse(self, name: str) -> None:
         """Raise a PanelError with all findings, if there are any."""
         if not self.findings:

@@ -29,6 +29,7 @@ def panel_from(
     reading: Reading = AS_IT_STANDS,
     derive: Mapping[str, str] | None = None,
     name: str = FRAME_NAME,
+    calendar: str = "",
 ) -> Panel:
     """Build a panel from a DataFrame, with the data warnings in its notes.
 
@@ -43,6 +44,8 @@ def panel_from(
         Fields to compute, such as `{"vwap": "typical"}`.
     name : str
         What messages call the frame.
+    calendar : str
+        The exchange whose sessions the days must be, as exchange-calendars calls it, such as XNYS.
 
     Returns
     -------
@@ -55,7 +58,7 @@ def panel_from(
         With every finding in the frame, or for an unknown derivation.
     """
     check_derivations(derive or {})
-    source = PanelSource(Path(name), derive=derive or {}, reading=reading)
+    source = PanelSource(Path(name), derive=derive or {}, reading=reading, calendar=calendar)
     try:
         table = pa.Table.from_pandas(_name_index(_join_fields(frame)))
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as problem:

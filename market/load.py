@@ -10,13 +10,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from .beside.fundamentals import add_fundamentals, read_fundamentals, take_known_columns
+from .beside.membership import read_membership_file
+from .beside.symbol_changes import SymbolChanges, read_symbol_changes
+from .calendar import check_sessions
 from .derive import check_derivations, derive_fields
 from .errors import Audit, Finding
 from .forms.folder import read_folder
 from .forms.layout import TIDY, find_layout
 from .forms.wide import read_wide
-from .fundamentals import add_fundamentals, read_fundamentals, take_known_columns
-from .membership import read_membership_file
 from .panel import Panel, compute_simple_returns, encode_labels
 from .prices import Prices, check_cells, read_tidy
 from .quality import find_data_warnings
@@ -53,6 +55,11 @@ class PanelSource:
         Parquet or CSV with symbol, from and to: who was in the universe. An empty `to` means until today.
     fundamentals : Path, optional
         Parquet or CSV with symbol, known, if wanted period, and figures, which enter as they were known.
+    symbol_changes : Path, optional
+        Parquet or CSV with date, symbol and new_symbol: what a company is called from a day on. An empty `new_symbol`
+        means that the company ended.
+    calendar : str
+        The exchange whose sessions the days must be, as exchange-calendars calls it, such as XNYS.
     """
 
     path: Path
@@ -63,11 +70,13 @@ class PanelSource:
     reading: Reading = AS_IT_STANDS
     members: Path | None = None
     fundamentals: Path | None = None
+    symbol_changes: Path | None = None
+    calendar: str = ""
 
     def __post_init__(self) -> None:
         """Fill in the name, and turn paths given as text into paths."""
         object.__setattr__(self, "path", Path(self.path))
-        for name in ("sectors", "members", "fundamentals"):
+        for name in ("sectors", "members", "fundamentals", "symbol_changes"):
             path = getattr(self, name)
             object.__setattr__(self, name, None if path is None else Path(path))
         object.__setattr__(self, "name", self.name or self.path.stem)
@@ -115,6 +124,10 @@ def build_table_panel(raw: RawTable, source: PanelSource) -> Panel:
 
 def build_panel(prices: Prices, source: PanelSource, audit: Audit) -> Panel:
     """Build a panel from cells, the findings so far, and the other files of the source."""
+    changes = read_symbol_changes(source.symbol_changes, source.reading) if source.symbol_changes else None
+    if changes is not None:
+        prices = changes.join(prices, audit)
+    prices = check_sessions(prices, source.calendar, source.reading.closed_days, audit)
     prices = check_cells(prices, source.as_of, audit, source.reading.duplicates)
     groups: dict[str, list[str]] = {}
     sector_notes: tuple[str, ...] = ()
@@ -124,22 +137,23 @@ def build_panel(prices: Prices, source: PanelSource, audit: Audit) -> Panel:
     fields, stamps = derive_fields(prices.fields, source.derive)
     notes = (*stamps, *prices.notes, *sector_notes)
     panel = assemble_panel(replace(prices, fields=fields, notes=notes), groups)
-    panel = _add_other_files(panel, prices, source)
-    return replace(panel, back_adjusted=may_be_adjusted(panel))
+    panel = _add_other_files(panel, prices, source, changes)
+    return replace(panel, back_adjusted=may_be_adjusted(panel), calendar=source.calendar)
 
 
-def _add_other_files(panel: Panel, prices: Prices, source: PanelSource) -> Panel:
+def _add_other_files(panel: Panel, prices: Prices, source: PanelSource, changes: SymbolChanges | None) -> Panel:
     """Return the panel with the universe of its members, and with what was known of its symbols."""
     if prices.known is not None:
         stated = take_known_columns(prices)
         notes = (*stated.notes, *panel.notes)
         panel = replace(panel, fields=add_fundamentals(panel, stated), notes=notes)
     if source.fundamentals is not None:
-        stated = read_fundamentals(source.fundamentals, panel, source.reading)
+        stated = read_fundamentals(source.fundamentals, panel, source.reading, changes)
         notes = (*panel.notes, *(note for note in stated.notes if note not in panel.notes))
         panel = replace(panel, fields=add_fundamentals(panel, stated), notes=notes)
     if source.members is not None:
         membership = read_membership_file(source.members, source.reading)
+        membership = membership if changes is None else membership.follow(changes)
         notes = (*panel.notes, *membership.describe(panel, source.members.name))
         panel = replace(panel, universe=membership.restrict(panel), notes=notes)
     return panel
@@ -150,7 +164,7 @@ def _read_cells(raw: RawTable, source: PanelSource, audit: Audit) -> Prices:
     layout = find_layout(raw, source.reading)
     if layout.kind != TIDY:
         return read_wide(raw, layout, source, audit)
-    return read_tidy(name_columns(raw, source.reading), audit)
+    return read_tidy(name_columns(raw, source.reading), audit, source.derive)
 
 
 def assemble_panel(prices: Prices, groups: Mapping[str, list[str]]) -> Panel:

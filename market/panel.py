@@ -73,6 +73,9 @@ class Panel:
     volumes : str
         The stated kind of the volumes: "quoted" (as traded that day), "adjusted" (in shares of the last day), or empty;
         "unknown" where it should have been stated (`adjust_forwards`). Not part of the digest.
+    calendar : str
+        The exchange whose sessions the days are, as exchange-calendars calls it; empty where nobody says it. Not part
+        of the digest.
     """
 
     dates: NDArray[np.datetime64]
@@ -84,6 +87,7 @@ class Panel:
     notes: tuple[str, ...] = ()
     back_adjusted: bool = False
     volumes: str = ""
+    calendar: str = ""
 
     def __post_init__(self) -> None:
         """Freeze every array and check that all fit the same days and symbols."""
@@ -199,6 +203,7 @@ class Panel:
             notes=self.notes,
             back_adjusted=self.back_adjusted,
             volumes=self.volumes,
+            calendar=self.calendar,
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -214,7 +219,7 @@ class Panel:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by parts: a read-only mapping cannot be pickled."""
         parts = (self.dates, self.symbols, dict(self.fields), self.universe, dict(self.groups), dict(self.group_labels))
-        return Panel, (*parts, self.notes, self.back_adjusted, self.volumes)
+        return Panel, (*parts, self.notes, self.back_adjusted, self.volumes, self.calendar)
 
     def __eq__(self, other: object) -> bool:
         """Compare by content."""

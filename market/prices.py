@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
+from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from .errors import Audit, Finding, format_count, quote_cell
+from .errors import Audit, Finding, format_count, quote_cell, unusable_error
 from .forms.days import MISSING_DAY, read_days
 from .forms.known import KNOWN_COLUMN, find_early, read_known_days
-from .forms.names import FIELD_NAME
-from .forms.numbers import looks_numeric, read_number_columns
+from .forms.names import FIELD_NAME, UNNAMED, VENDOR_FIELDS, VENDOR_NAMES, guess_meant
+from .forms.numbers import DECIMAL_QUESTION, looks_numeric, read_number_columns
 from .panel import PRICE_FIELDS, REQUIRED_FIELDS
 from .table import Table, encode_words, find_missing_columns, is_text, read_symbols
 
+CONTRADICTION = "with other figures than an earlier one of the same cell: only the source says which is right"
+ZERO_VOLUME = "their size is taken as their sector's mean, which changes scores: give their volume, or a column cap"
+MIN_VOLUMES, MIN_FINE_SHARE = 20, 0.5
+"""Volumes from which on, and share with a third digit, that may be thousands."""
 MEMBER_COLUMN = "in_universe"
 MEMBER_NOTE = "universe: in_universe"
 MEMBER_WORDS = dict.fromkeys(("true", "1", "1.0", "yes"), True) | dict.fromkeys(("false", "0", "0.0", "no"), False)
@@ -24,6 +30,18 @@ ONE_SYMBOL = (
     "; the table is of one symbol: put one such file for each symbol into a folder, named SYMBOL.csv, "
     "and give the folder"
 )
+FETCH_ADVICE = (
+    "a position is filled at the next open, and formulas read highs, lows and volumes: take them from where the closes "
+    "come from, or fetch them: alphaloom data fetch TICKERS --since YEAR"
+)
+OTHER_TABLES: Mapping[str, tuple[tuple[str, ...], str]] = {
+    "members": (("symbol", "from", "to"), "members"),
+    "symbol_changes": (("symbol", "new_symbol"), "symbol changes"),
+    "fundamentals": (("symbol", KNOWN_COLUMN), "figures with the day on which they became known"),
+    "actions": (("date", "symbol", "dividend"), "dividends and splits"),
+    "sectors": (("symbol", "sector"), "sectors"),
+}
+"""Tables that stand beside the prices: their setting, the columns that show them, and what they are of."""
 
 
 @dataclass(frozen=True)
@@ -66,10 +84,15 @@ class Prices:
         )
 
 
-def read_tidy(table: Table, audit: Audit) -> Prices:
+def read_tidy(table: Table, audit: Audit, derive: Mapping[str, str] = MappingProxyType({})) -> Prices:
     """Read every column of a tidy table and add all mistakes to the audit; unreadable cells are missing."""
+    refuse_other_table(table)
     missing = find_missing_columns(table, ("date", "symbol", *REQUIRED_FIELDS))
-    if [finding.column for finding in missing] == ["symbol"]:
+    lacking = {finding.column for finding in missing if "if it is" not in finding.message}
+    if lacking >= {"open", "high", "low"} and "close" not in lacking:
+        missing.append(Finding(0, "", f"the table has closes only; {FETCH_ADVICE}"))
+    meant = guess_meant("symbol", list(table.columns), ("symbol",))
+    if [finding.column for finding in missing] == ["symbol"] and not meant:
         missing = [replace(missing[0], message=missing[0].message + ONE_SYMBOL)]
     audit.add(*table.clashes, *missing)
     audit.needs_setting |= any("say columns" in finding.message for finding in missing)
@@ -82,11 +105,31 @@ def read_tidy(table: Table, audit: Audit) -> Prices:
     days = read_days(table, "date", audit) if "date" in table.columns else absent
     codes, symbols = read_symbols(table, "symbol", audit) if "symbol" in table.columns else (absent, ())
     member = read_membership(table, audit)
-    fields = read_fields(table, audit)
+    fields = read_fields(table, audit, derive)
     known = read_known_days(table, audit) if KNOWN_COLUMN in table.columns else None
     if known is not None:
         find_early(known, days, "its date", audit)
     return Prices(days, codes, symbols, fields, tuple(audit.notes), member, known)
+
+
+def refuse_other_table(table: Table) -> None:
+    """Refuse a table that stands beside the prices, and say where it belongs.
+
+    Raises
+    ------
+    PanelError
+        The table has no price, and the columns of such a table.
+    """
+    if {*PRICE_FIELDS} & {*table.columns}:
+        return
+    for setting, (columns, content) in OTHER_TABLES.items():
+        if {*columns} <= {*table.columns}:
+            what = f"this is a table of {content} ({', '.join(columns)}), not of prices"
+            hint = (
+                "Give the prices, and this file beside them: "
+                f"market: {{panel: PRICES, {setting}: {table.path.name}}} in a campaign file."
+            )
+            raise unusable_error(table.path, what, hint)
 
 
 def check_cells(prices: Prices, as_of: date | None, audit: Audit, duplicates: str = "refuse") -> Prices:
@@ -98,11 +141,19 @@ def check_cells(prices: Prices, as_of: date | None, audit: Audit, duplicates: st
     return replace(prices, notes=(*prices.notes, *note_empty_fields(prices)))
 
 
-def read_fields(table: Table, audit: Audit) -> dict[str, NDArray[np.float64]]:
+def read_fields(table: Table, audit: Audit, derive: Mapping[str, str]) -> dict[str, NDArray[np.float64]]:
     """Read the required and the extra numeric columns; the notes name the extra columns left out, with the reason."""
     chosen: dict[str, pa.ChunkedArray] = {}
+    needed = {rule.replace(" ", "") for rule in derive.values()}
     for name, column in table.columns.items():
-        if name in ("date", "symbol", MEMBER_COLUMN, KNOWN_COLUMN):
+        field = VENDOR_NAMES.get(name, "")
+        if name in ("date", "symbol", MEMBER_COLUMN, KNOWN_COLUMN) or field in table.columns:
+            continue
+        if field in needed:
+            chosen[field] = column
+            continue
+        if field:
+            audit.notes.append(f"{field}: left out, {VENDOR_FIELDS[field]}")
             continue
         reason = "" if name in REQUIRED_FIELDS else explain_ignored_column(table, name)
         if reason:
@@ -111,10 +162,27 @@ def read_fields(table: Table, audit: Audit) -> dict[str, NDArray[np.float64]]:
             chosen[name] = column
     fields = read_number_columns(table, chosen, audit)
     refused = {finding.column for finding in audit.findings}
-    for name in REQUIRED_FIELDS:
+    undecided = any(DECIMAL_QUESTION in finding.message for finding in audit.findings)  # then no text is a number yet
+    for name in REQUIRED_FIELDS if not undecided else ():
         if name in fields and name not in refused and not np.isfinite(fields[name]).any():
             audit.add(Finding(0, name, "the column holds no number at all"))
+    if "volume" in fields and (example := find_thousands(fields["volume"])):
+        audit.notes.append(
+            f"volume: every cell is below 1,000 with three digits behind a point, such as {example}: "
+            "if the points stand between thousands, write the volumes without them"
+        )
     return fields
+
+
+def find_thousands(volume: NDArray[np.float64]) -> str:
+    """Return an example of volumes whose points may stand between thousands; empty where they do not look like it."""
+    known = volume[np.isfinite(volume) & (volume > 0)]
+    thousands = known * 1000.0
+    whole = np.abs(thousands - np.rint(thousands)) < 1e-6
+    fine = np.rint(thousands) % 10 != 0  # the third digit counts, as in nine of ten such numbers
+    if known.size < MIN_VOLUMES or known.max() >= 1000 or not whole.all() or fine.mean() < MIN_FINE_SHARE:
+        return ""
+    return f"{known[fine][0]:.3f}"
 
 
 def explain_ignored_column(table: Table, name: str) -> str:
@@ -122,6 +190,8 @@ def explain_ignored_column(table: Table, name: str) -> str:
     column = table.columns[name]
     if name == "returns":
         return "returns are computed from close"
+    if name.startswith(UNNAMED.format("")):
+        return f"it has no name; columns: {{FIELD: {name}}} gives it one"
     if not FIELD_NAME.fullmatch(name):
         return "a field's name is letters, digits and underscores"
     if pa.types.is_floating(column.type) or pa.types.is_integer(column.type) or pa.types.is_decimal(column.type):
@@ -227,17 +297,32 @@ def _judge_repeats(
         pair = f"({format_day(int(prices.days[row]))}, {prices.symbols[prices.codes[row]]})"
         return f"{pair} is there twice, first in row {audit.numbers[first_of[row]]}"
 
+    def compare(row: int) -> str:
+        return f"{describe(row)}, with {_name_difference(prices, row, first_of[row])}"
+
+    audit.add_rows("date, symbol", np.sort(rows[~equal]), compare)
+    if not equal.all():
+        audit.findings.append(Finding(0, "date, symbol", f"{format_count(int((~equal).sum()), 'row')} {CONTRADICTION}"))
     if duplicates == "drop_equal":
-        audit.add_rows("date, symbol", np.sort(rows[~equal]), lambda row: f"{describe(row)} with other values")
         kept = np.setdiff1d(np.arange(len(prices.days)), rows[equal])
         note = f"duplicates: {format_count(int(equal.sum()), 'row')} that repeat another one left out"
+        audit.keep(kept)
         return replace(prices.take(kept), notes=(*prices.notes, note)) if equal.any() else prices
-    audit.add_rows("date, symbol", np.sort(rows), describe)
-    if equal.all():
+    audit.add_rows("date, symbol", np.sort(rows[equal]), describe)
+    if equal.any():
         audit.needs_setting = True
-        advice = f"{format_count(len(rows), 'row')} equal to another one in every cell: say duplicates: drop_equal"
+        count = format_count(int(equal.sum()), "row")
+        advice = f"{count} equal to another one in every cell: say duplicates: drop_equal"
         audit.findings.append(Finding(0, "date, symbol", advice))
     return prices
+
+
+def _name_difference(prices: Prices, row: int, first: int) -> str:
+    """Return the first figure in which two rows differ, that of the later row before that of the earlier one."""
+    for name, values in prices.fields.items():
+        if not (values[row] == values[first] or (np.isnan(values[row]) and np.isnan(values[first]))):
+            return f"{name} {values[row]:g} here and {values[first]:g} there"
+    return f"another {MEMBER_COLUMN} or {KNOWN_COLUMN}"
 
 
 def check_as_of(days: NDArray[np.int64], as_of: date, audit: Audit) -> None:
@@ -251,20 +336,29 @@ def check_as_of(days: NDArray[np.int64], as_of: date, audit: Audit) -> None:
 
 
 def note_empty_fields(prices: Prices) -> list[str]:
-    """Return a note for each field that some symbols have no value of at all."""
+    """Return a note for each field that some symbols have no value of at all, and for symbols that never trade."""
     if len(prices.symbols) < 2 or not len(prices.codes) or prices.codes.min() < 0:
         return []
     notes = []
     for name, values in prices.fields.items():
         known = ~np.isnan(values)
-        if known.all():
+        if known.all() and name != "volume":
             continue
         some = np.bincount(prices.codes[known], minlength=len(prices.symbols)) > 0
-        absent = [prices.symbols[code] for code in np.flatnonzero(~some).tolist()]
-        if absent and some.any():
-            more = ", ..." if len(absent) > 3 else ""
-            notes.append(f"{name}: no value for {len(absent)} of {len(some)} symbols: {', '.join(absent[:3])}{more}")
+        if some.any() and not some.all():
+            notes.append(f"{name}: no value for {_list_symbols(prices, ~some)}")
+        if name == "volume":
+            traded = np.bincount(prices.codes[known & (values > 0)], minlength=len(prices.symbols)) > 0
+            if (idle := some & ~traded).any():
+                notes.append(f"volume: 0 on every day for {_list_symbols(prices, idle)}; {ZERO_VOLUME}")
     return notes
+
+
+def _list_symbols(prices: Prices, chosen: NDArray[np.bool_]) -> str:
+    """Return how many of the symbols are chosen, and the first three of them."""
+    names = [prices.symbols[code] for code in np.flatnonzero(chosen).tolist()]
+    more = ", ..." if len(names) > 3 else ""
+    return f"{len(names)} of {len(chosen)} symbols: {', '.join(names[:3])}{more}"
 
 
 def format_day(day: int) -> str:

@@ -32,6 +32,10 @@ class Reading(BaseModel):
         default="refuse", description="drop_equal leaves out rows that repeat another one in every cell"
     )
 
+    closed_days: Literal["refuse", "leave_out"] = Field(
+        default="refuse", description="leave_out reads a table without its days that are no session of market.calendar"
+    )
+
     @field_validator("time_zone")
     @classmethod
     def _check_zone(cls, zone: str) -> str:

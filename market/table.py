@@ -22,18 +22,15 @@ from numpy.typing import NDArray
 from ..ledger.files import check_given
 from .errors import Audit, Finding, quote_cell, refuse_missing, unusable_error
 from .forms.arrays import to_integers
-from .forms.names import NUMBERED, ROW_NUMBERS, SAME_NAMES, find_same, guess_meant
+from .forms.names import NUMBERED, ROW_NUMBERS, SAME_NAMES, UNNAMED, find_same, guess_meant
 from .forms.text_file import TextForm, find_text_form
 from .reading import AS_IT_STANDS, Reading
 
 TEXT_SUFFIXES = (".csv", ".txt", ".tsv")
 TABLE_SUFFIXES = (".parquet", *TEXT_SUFFIXES)
-WORKBOOK_SUFFIXES = (".xlsx", ".xlsm", ".xls", ".ods")
-WORKBOOK_HINT = (
-    "Save the sheet as CSV, in Excel by File, Save As, CSV UTF-8; semicolons, decimal commas and dates such as "
-    "31.12.2015 are read."
-)
-OTHER_FILES = ("from", "to", "known", "period", "sector", "industry", "dividend", "split")
+WORKBOOK_SUFFIXES = (".xlsx", ".xlsm")
+OLD_WORKBOOK_SUFFIXES = (".xls", ".xlsb", ".ods", ".numbers")
+OTHER_FILES = ("from", "to", "known", "period", "sector", "industry", "dividend", "split", "new_symbol")
 """Fields of the files beside the prices, whose columns the price table need not have."""
 MAX_COLUMNS_NAMED = 6
 BLOCK_BYTES = 1 << 20
@@ -125,6 +122,10 @@ def read_raw_table(path: Path, reading: Reading = AS_IT_STANDS, *, typed: bool) 
     suffix = path.suffix.lower()
     _check_suffix(path, suffix)
     refuse_missing(path)
+    if suffix in WORKBOOK_SUFFIXES:
+        from .forms.workbook import read_workbook
+
+        return read_workbook(path)
     try:
         check_given(path)
         return _read_csv(path, reading, typed) if suffix in TEXT_SUFFIXES else _read_parquet(path)
@@ -139,9 +140,11 @@ def _check_suffix(path: Path, suffix: str) -> None:
     """Refuse what is no table by its name."""
     if path.is_dir():
         raise unusable_error(path, "a panel is a Parquet or a CSV file; this is a folder")
-    if suffix in WORKBOOK_SUFFIXES:
-        raise unusable_error(path, "a panel is a Parquet or a CSV file; this is a workbook", WORKBOOK_HINT)
-    if suffix not in TABLE_SUFFIXES:
+    if suffix in OLD_WORKBOOK_SUFFIXES:
+        from .forms.workbook import SAVE_HINT
+
+        raise unusable_error(path, "a panel is a Parquet or a CSV file; this is a workbook", SAVE_HINT)
+    if suffix not in (*TABLE_SUFFIXES, *WORKBOOK_SUFFIXES):
         difference = f", not {suffix!r}" if suffix else "; this name has no extension"
         raise unusable_error(path, f"a panel is a Parquet or a CSV file{difference}")
 
@@ -183,7 +186,7 @@ def _read_csv(path: Path, reading: Reading, typed: bool) -> RawTable:
     form = find_text_form(path, [name.strip().lower() for name in reading.columns.values()])
     if form is None:
         raise unusable_error(path, "the file is empty")
-    if typed and form.encoding == "utf-8":
+    if typed and form.encoding == "utf-8" and reading.decimal != "comma":
         try:
             return _read_typed(path, form)
         except (pa.ArrowInvalid, _NotPlain):
@@ -250,8 +253,9 @@ def name_columns(raw: RawTable, reading: Reading = AS_IT_STANDS) -> Table:
     """Return the columns by name in lower case, renamed as the settings say; a name that occurs twice is a clash."""
     columns: dict[str, pa.ChunkedArray] = {}
     clashes = []
-    for label, column in zip(raw.labels, raw.arrays, strict=True):
-        plain = " ".join(part for part in label if part).strip().removeprefix("\ufeff").lower()
+    for place, (label, column) in enumerate(zip(raw.labels, raw.arrays, strict=True), 1):
+        plain = " ".join(part for part in label if part).strip().removeprefix("\ufeff").strip().lower()
+        plain = plain or UNNAMED.format(place)
         if ROW_NUMBERS.fullmatch(plain) and _holds_row_numbers(column):
             continue
         if plain in columns:
@@ -309,6 +313,9 @@ def find_missing_columns(table: Table, required: Sequence[str]) -> list[Finding]
     absent = [name for name in required if name not in table.columns]
     meant = {name: guess_meant(name, present, required) for name in absent}
     free = [name for name in present if name not in required and name not in meant.values()]
+    unmet = sum(not name for name in meant.values())
+    if len(free) < unmet:  # the free columns cannot be all that is missing, so each would be a guess
+        free = []
     return [Finding(0, name, f"the column is missing{_suggest(name, meant[name], free)}") for name in absent]
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from .paper_book import PaperAccount
 
-BP: Final = 1e4
+BPS_PER_UNIT: Final = 1e4
 CASH: Final = ""
 """The symbol of a difference in cash."""
 
@@ -58,5 +58,5 @@ def compare_positions(
 
 def _measure(symbol: str, book: float, broker: float, price: float | None, equity: float) -> PositionDifference:
     value = None if price is None else (broker - book) * price
-    share = None if value is None or equity <= 0 else abs(value) / equity * BP
+    share = None if value is None or equity <= 0 else abs(value) / equity * BPS_PER_UNIT
     return PositionDifference(symbol, book, broker, value, share)

@@ -28,7 +28,13 @@ if TYPE_CHECKING:
     )
     from .policy_file import POLICY_FILE as POLICY_FILE, read_policy as read_policy
     from .record import read_standings as read_standings
-    from .rules import RULES as RULES, RuleCheck as RuleCheck, SignalChange as SignalChange
+    from .rules import (
+        BP as BP,
+        DAYS_OF_TURNOVER as DAYS_OF_TURNOVER,
+        RULES as RULES,
+        RuleCheck as RuleCheck,
+        SignalChange as SignalChange,
+    )
     from .signal import (
         UNITS_PER_BP as UNITS_PER_BP,
         UNITS_PER_EQUITY as UNITS_PER_EQUITY,
@@ -52,7 +58,7 @@ else:
             "policy": "STANDING_RULES RiskLimits Policy PolicyException",
             "policy_file": "POLICY_FILE read_policy",
             "record": "read_standings",
-            "rules": "RULES RuleCheck SignalChange",
+            "rules": "BP DAYS_OF_TURNOVER RULES RuleCheck SignalChange",
             "signal": "UNITS_PER_BP UNITS_PER_EQUITY RiskError Signal",
             "sizing": "SizedBook Sizing measure_doubt size_book",
             "standing": "SEPARATOR Standing list_ids",

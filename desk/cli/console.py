@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -25,6 +26,17 @@ def stdout_console() -> Console:
 def stderr_console() -> Console:
     """Return the console of standard error."""
     return _masking_console()(stderr=True, highlight=False)
+
+
+@contextmanager
+def tell_long_work(what: str) -> Iterator[None]:
+    """Show a line on a terminal while something is done that may take long; it goes away at the end."""
+    console = stderr_console()
+    if not console.is_terminal:
+        yield
+        return
+    with console.status(mask_unprintable(what)):
+        yield
 
 
 def _masking_console() -> type[Console]:

@@ -21,6 +21,7 @@ from ...library import find_entry
 from ...market import Panel
 from ...search import SearchConstraints
 from ..errors import DeskError
+from .console import tell_long_work
 from .options import DataOptions
 
 LIBRARY_ID = re.compile("f[0-9a-f]{2,16}")
@@ -35,7 +36,8 @@ def open_evaluator(purpose: str, place: DataOptions, *, recorded: bool) -> Itera
     Only with `recorded` does it become a run of the workspace; a plain score fixes no windows and writes no run.
     """
     settings = settings_at(place)
-    panel, dataset = settings.market.open(settings.seed)
+    with tell_long_work("reading the market"):
+        panel, dataset = settings.market.open(settings.seed)
     clock = datetime.now(UTC)
     with ExitStack() as stack:
         ledger = stack.enter_context(Ledger.open(place.workspace or WORKSPACE, clock=lambda: datetime.now(UTC)))
@@ -62,7 +64,16 @@ def settings_at(place: DataOptions) -> Settings:
     settings = read_settings(place.campaign, Settings) if place.campaign else Settings()
     market = settings.market.beside(place.campaign.parent) if place.campaign else settings.market
     sandbox = settings.sandbox.given(place.executor, place.backend)
-    chosen = settings.on(market.given(place.panel, place.sectors, place.as_of))
+    market = market.given(place.panel, place.sectors, place.as_of).model_copy(update=dict(place.tables))
+    if place.tables and market.panel is None:
+        raise DeskError(
+            "These options say how a file of prices is read, and there is none.",
+            field="--panel",
+            got=f"none, with {', '.join(place.tables)}",
+            hint="Add --panel FILE, or --campaign FILE whose market names one.",
+            code="no_data",
+        )
+    chosen = settings.on(market)
     return chosen.model_copy(update={"sandbox": sandbox})
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -152,6 +152,8 @@ class DataOptions:
     workspace: Path | None = None
     executor: str | None = None
     backend: str | None = None
+    tables: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of `market` for the files beside the prices and how the tables are written, over those of the file."""
 
 
 def data_line(data: Mapping[str, Any]) -> str:

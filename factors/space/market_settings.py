@@ -21,6 +21,7 @@ from ...market import (
     make_null_panel,
     read_actions,
     read_panel,
+    read_symbol_changes,
 )
 from ..language.node import STANDARD_FIELDS, STANDARD_GROUPS
 from .planted import PlantSettings, build_planted_market
@@ -40,6 +41,12 @@ class MarketSettings(BaseModel):
     members: Path | None = Field(default=None, description="who was in the universe: symbol, from, to")
     fundamentals: Path | None = Field(
         default=None, description="figures as they became known: symbol, known, period if wanted, and columns"
+    )
+    symbol_changes: Path | None = Field(
+        default=None, description="date, symbol, new_symbol: what a company is called from a day on; empty: it ended"
+    )
+    calendar: str = Field(
+        default="", description="the exchange whose sessions the days are, a code of exchange-calendars, e.g. XNYS"
     )
     sectors: Path | None = Field(default=None, description="Parquet or CSV with symbol and sector")
     as_of: date | None = Field(default=None, description="no row may be later; the last date by default")
@@ -68,7 +75,7 @@ class MarketSettings(BaseModel):
         """Return the settings with relative paths resolved from a folder."""
         paths = {
             name: (folder / path).absolute()
-            for name in ("panel", "sectors", "actions", "members", "fundamentals")
+            for name in ("panel", "sectors", "actions", "members", "fundamentals", "symbol_changes")
             if (path := getattr(self, name))
         }
         return self.model_copy(update=paths)
@@ -87,8 +94,11 @@ class MarketSettings(BaseModel):
         return (STANDARD_FIELDS, STANDARD_GROUPS) if self.panel is None else None
 
     def read_actions(self) -> Actions | None:
-        """Read the file of splits and dividends; None if none is named."""
-        return read_actions(self.actions) if self.actions else None
+        """Read the file of splits and dividends, under the newest symbols; None if none is named."""
+        actions = read_actions(self.actions) if self.actions else None
+        if actions is None or self.symbol_changes is None:
+            return actions
+        return read_symbol_changes(self.symbol_changes, self.read).rename_actions(actions)
 
     def open(self, seed: int) -> tuple[Panel, str]:
         """Load or simulate the market and return its panel with the name of its data set.
@@ -99,9 +109,9 @@ class MarketSettings(BaseModel):
             With all mistakes of the file.
         """
         if self.panel is not None:
-            source = PanelSource(
-                self.panel, self.sectors, self.as_of, self.derive, self.name, self.read, self.members, self.fundamentals
-            )
+            source = PanelSource(self.panel, self.sectors, self.as_of, self.derive, self.name, self.read)
+            source = replace(source, members=self.members, fundamentals=self.fundamentals)
+            source = replace(source, symbol_changes=self.symbol_changes, calendar=self.calendar)
             if self.nulled is not None:
                 panel, name = make_null_panel(read_panel(source), seed, self.nulled), f"{source.name}-null-{seed}"
             else:

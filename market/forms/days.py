@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ..errors import Audit, Finding, quote_cell
+from ..errors import Audit, Finding, format_count, quote_cell
 from .arrays import find_empty, to_flags, to_floats, to_integers
 
 if TYPE_CHECKING:
@@ -48,6 +48,8 @@ MONTHS = (
     *("july", "august", "september", "october", "november", "december"),
 )
 ZONE_EXAMPLE = "America/New_York"
+ZONED = f"is zoned: say the exchange's zone, such as time_zone: {ZONE_EXAMPLE}"
+TIMED = f"has a time of day; a row is a whole day: if this is one, say time_zone: {ZONE_EXAMPLE} (the exchange's)"
 WHOLE = re.compile(r"-?[0-9]{1,19}")
 MAX_COUNT = np.iinfo(np.int64).max
 MAX_OFFSET = timedelta(hours=14)
@@ -133,16 +135,16 @@ def _read_typed_days(
     days = column.cast(pa.date32(), safe=False)
     late = to_flags(pc.not_equal(days.cast(column.type), column))
     if pa.types.is_timestamp(column.type) and not zone and not timed:
-        _ask_about_times(np.flatnonzero(late), lambda row: str(column[row].as_py()), name, audit)
+        late_rows = np.flatnonzero(late)
+        _ask_for_zone(late_rows, [f"{column[row].as_py()} {TIMED}" for row in late_rows[:1].tolist()], name, audit)
     return to_integers(days, MISSING_DAY), late
 
 
-def _ask_about_times(late: NDArray[np.intp], describe: Callable[[int], str], name: str, audit: Audit) -> None:
-    """Add a finding for times of day where no zone is set: the rows may be of an hour."""
-    if len(late):
-        audit.needs_setting = True
-    what = f"has a time of day; a row is a whole day: if this is one, say time_zone: {ZONE_EXAMPLE} (the exchange's)"
-    audit.add_rows(name, late, lambda row: f"{describe(row)} {what}")
+def _ask_for_zone(rows: NDArray[np.intp], examples: Sequence[str], name: str, audit: Audit) -> None:
+    """Add one finding for all cells that need a zone; `examples` has what is wrong with the first of them."""
+    for first, example in zip(rows.tolist(), examples, strict=False):
+        more = f" (and {format_count(len(rows) - 1, 'more row')})" if len(rows) > 1 else ""
+        audit.ask(name, f"{example}{more}", int(audit.numbers[first]))
 
 
 def _read_numbered_days(
@@ -225,8 +227,10 @@ def _parse_days(
     days = np.array([day for day, _, _ in read] + [MISSING_DAY])
     late = np.array([after for _, after, _ in read] + [False])
     problems = [problem for _, _, problem in read] + ["the cell is empty"]
-    if any("time_zone" in problem for problem in problems):
-        audit.needs_setting = True
+    for need in (ZONED, TIMED):
+        asking = np.array([problem.endswith(need) for problem in problems])
+        _ask_for_zone(np.flatnonzero(asking[codes]), [problems[code] for code in codes[asking[codes]][:1]], name, audit)
+        problems = ["" if asks else problem for asks, problem in zip(asking, problems, strict=True)]
     bad = np.array([bool(problem) for problem in problems])
     if bad[:-1].any() or (len(codes) and codes.min() < 0):
         audit.add_rows(name, np.flatnonzero(bad[codes]), lambda row: problems[int(codes[row])])
@@ -281,7 +285,8 @@ def _decide_order(doubts: Sequence[DateText], stated: str, name: str, audit: Aud
         audit.ask(name, f"{short.text!r} has a year of two digits: say dates: day_first or dates: month_first")
     elif days and months:
         what = f"{days.text!r} begins with the day and {months.text!r} with the month"
-        audit.ask(name, f"{what}: write them alike, or say dates: day_first or dates: month_first")
+        advice = f"no order fits the whole column: write all dates alike ({WRITE_ISO})"
+        audit.add(Finding(0, name, f"{what}: {advice}"))
     elif not days and not months:
         text = doubts[0]
         one, two = f"{text.day} {_month(text.month)}", f"{text.month} {_month(text.day)}"
@@ -326,8 +331,7 @@ class _DayReader:
             return _read_instant(word, _start_of(number) + clock, text, self.zone)
         late = bool(clock)
         if late and not self.zone and not self.timed:
-            what = f"has a time of day; a row is a whole day: if this is one, say time_zone: {ZONE_EXAMPLE}"
-            return MISSING_DAY, False, f"{word!r} {what} (the exchange's)"
+            return MISSING_DAY, False, f"{word!r} {TIMED}"
         return number, late, ""
 
 
@@ -349,8 +353,7 @@ def _read_clock(clock: str) -> timedelta | None:
 def _read_instant(word: str, clock: datetime, text: DateText, zone: str) -> tuple[int, bool, str]:
     """Return the day of an instant in the exchange's zone, as `_DayReader.read`; `clock` is without its offset."""
     if not zone:
-        what = f"{word!r} is zoned: say the exchange's zone, such as time_zone: {ZONE_EXAMPLE}"
-        return MISSING_DAY, False, what
+        return MISSING_DAY, False, f"{word!r} {ZONED}"
     offset = _read_offset(text.zone)
     if offset is None or text.time.upper().endswith("M"):
         return MISSING_DAY, False, f"{word!r} is zoned by a word: write the offset from UTC, such as -05:00"

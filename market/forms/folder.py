@@ -103,7 +103,7 @@ def _read_symbols(paths: list[Path], source: PanelSource, audit: Audit) -> Price
     for path in paths:
         raw = read_raw_table(path, source.reading, typed=True)
         own = Audit(raw.row_numbers)
-        parts.append(read_tidy(_name_symbol(raw, path, source), own))
+        parts.append(read_tidy(_name_symbol(raw, path, source), own, source.derive))
         numbers.append(raw.row_numbers)
         _take_over(own, path, audit)
     audit.notes.append(f"table: {format_count(len(paths), 'table')}, one for each symbol")

@@ -21,6 +21,7 @@ from .names import FIELD_NAMES, INDEX_NAMES, PRICES, ROW_NUMBERS, SAME_NAMES, pl
 
 TIDY, TWO_LEVELS, ONE_FIELD, DATES_ACROSS = "tidy", "two levels", "one field", "dates across"
 MIN_SYMBOLS = 2
+MIN_FIELDS = 3
 
 
 @dataclass(frozen=True)
@@ -63,11 +64,17 @@ def find_layout(raw: RawTable, reading: Reading) -> TableLayout:
     if len(others) >= MIN_SYMBOLS and all(pairs.values()):
         found = [(place, pair) for place, pair in pairs.items() if pair]
         return _collect(index, [(pair[0], pair[1], place) for place, pair in found])
-    if len(others) < MIN_SYMBOLS or {*PRICES} & {plain_name(names[place]) for place in others}:
+    if len(others) < MIN_SYMBOLS or _holds_fields([plain_name(names[place]) for place in others]):
         return TableLayout(TIDY)
     symbols = [("", raw.labels[place][0].strip(), place) for place in others]
     layout = _collect(index, symbols)
     return TableLayout(ONE_FIELD, index, layout.cells, layout.twice)
+
+
+def _holds_fields(names: list[str]) -> bool:
+    """Return whether columns are the fields of one symbol; LOW and OPEN are symbols, too, among many others."""
+    fields = len({*PRICES} & {*names})
+    return fields >= MIN_FIELDS or 2 * fields >= len(names)
 
 
 def _find_levels(raw: RawTable) -> TableLayout:

@@ -18,10 +18,14 @@ NUMBERED = re.compile(r"^\d+\. ")
 
 SAME_NAMES: Mapping[str, tuple[str, ...]] = {
     "symbol": ("ticker", "tickers", "symbols", "sym", "tic"),
-    "date": ("datetime", "timestamp", "trade_date", "tradedate", "trading_date", "trading_day", "day"),
-    "volume": ("vol", "vol."),
+    "date": ("datetime", "timestamp", "trade_date", "tradedate", "trading_date", "trading_day", "day", "datum"),
+    "open": ("eröffnung", "eroeffnung", "eröffnungskurs", "offen", "erster"),
+    "high": ("hoch", "höchst", "hoechst", "höchstkurs", "tageshoch"),
+    "low": ("tief", "tiefst", "tiefstkurs", "tagestief"),
+    "close": ("schluss", "schluß", "schlusskurs", "schlußkurs"),
+    "volume": ("vol", "vol.", "volumen", "stück", "stücke", "stuecke"),
 }
-"""Names that mean the same."""
+"""Names that mean the same, those of German exports too; where two of one field are there, neither is read for it."""
 VENDOR_NAMES: Mapping[str, str] = {
     "adj close": "adj_close",
     "adjclose": "adj_close",
@@ -31,16 +35,25 @@ VENDOR_NAMES: Mapping[str, str] = {
     "capital gains": "capital_gain",
 }
 """The fields of yfinance frames that are called otherwise there."""
+VENDOR_FIELDS: Mapping[str, str] = {
+    "adj_close": "it knows later dividends; derive: {prices: adj_close} adjusts all prices by it",
+    "dividend": "give splits and dividends as a file of actions",
+    "split": "give splits and dividends as a file of actions",
+    "capital_gain": "give splits and dividends as a file of actions",
+}
+"""Fields of yfinance frames that no formula may read, and what to do with them."""
 MEANT_NAMES: Mapping[str, tuple[str, ...]] = {
     "symbol": ("code", "instrument", "stock", "asset", "name", "secid", "isin", "permno"),
     "date": ("time",),
     "volume": ("shares", "turnover_volume"),
-    "close": ("adj_close", "adj close", "adjclose", "last", "price", "px_last"),
+    "close": ("adj_close", "adj close", "adjclose", "last", "price", "px_last", "kurs", "letzter"),
     "sector": ("gics_sector", "gics sector", "industry", "group"),
 }
 """Names that may be meant, which a message suggests."""
 PRICES = ("open", "high", "low", "close", "volume")
 FIELD_NAMES = frozenset((*PRICES, "close_raw", "vwap", "amount", "adj_close", "dividend", "split", "capital_gain"))
+UNNAMED = "column {}"
+"""What a message calls a column without a name, by its place."""
 INDEX_NAMES = ("", "index", "unnamed: 0")
 SEPARATORS = ("_", " ", ".", ":", "|", "/", "-")
 
@@ -49,7 +62,7 @@ def plain_name(label: str) -> str:
     """Return a column's name in lower case, without a vendor's number or spelling."""
     name = NUMBERED.sub("", label.strip().removeprefix("\ufeff").strip().lower())
     for field, others in SAME_NAMES.items():
-        if name in others and field == "volume":
+        if name in others and field in PRICES:
             return field
     return VENDOR_NAMES.get(name, name)
 

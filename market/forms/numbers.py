@@ -27,6 +27,8 @@ WITH_POINT = r"^[-+]?([0-9]+|[0-9]{1,3}(,[0-9]{3})+)(\.[0-9]*)?$"
 WITH_COMMA = r"^[-+]?([0-9]+|[0-9]{1,3}(\.[0-9]{3})+)(,[0-9]*)?$"
 ZERO_COMMA, ZERO_POINT = r"^[-+]?0+,[0-9]+$", r"^[-+]?0+\.[0-9]+$"
 """0,123 has a decimal comma, and 0.123 a decimal point: no thousands begin with 0."""
+GROUPED = r"^[-+]?(0|[1-9][0-9]{0,2}(\.[0-9]{3})*)$"
+"""What has no point, or points before three digits each: 1.234 has either thousands or decimals."""
 SPACED = "[  \\x{00a0}\\x{202f}'\\x{2019}]"
 NO_SIGN = "[-+0-9.,'\\s\\x{00a0}\\x{202f}\\x{2019}]"
 THOUSANDS_BY_SPACE = rf"^[-+]?[0-9]{{1,3}}({SPACED}[0-9]{{3}})+([.,][0-9]*)?$"
@@ -34,6 +36,7 @@ CURRENCY_BEFORE = r"^([-+]?)\s*(US\$|[$€£¥₹]|USD|EUR|GBP|CHF|JPY)\s*"
 CURRENCY_AFTER = r"\s*(US\$|[$€£¥₹]|USD|EUR|GBP|CHF|JPY)$"
 PLACEHOLDER = "it is text, not a number: leave the cell empty where a value is missing, or say"
 SAMPLE_CELLS = 1000
+DECIMAL_QUESTION = "say decimal: point or decimal: comma"
 
 
 def read_numbers(table: Table, name: str, audit: Audit) -> NDArray[np.float64]:
@@ -51,13 +54,28 @@ def read_number_columns(
     values = {name: _read_typed(column, name, audit) for name, column in columns.items() if name not in texts}
     read = {name: _read_plain(text) for name, text in texts.items()}
     plain = {name: numbers for name, numbers in read.items() if numbers is not None}
-    if len(plain) == len(texts):
-        values |= plain
+    stated = table.reading.decimal
+    if len(plain) == len(texts) and stated != "comma":
+        in_doubt = not stated and _ask_about_points(texts, audit)
+        values |= {name: np.full(len(text), np.nan) for name, text in texts.items()} if in_doubt else plain
     else:  # a point of a plain number may stand between thousands: the file's mark says it
         bodies = {name: _clean(text) for name, text in texts.items()}
         mark = _decide_mark(bodies, texts, table.reading.decimal, audit)
         values |= {name: _parse(bodies[name], text, mark, name, audit) for name, text in texts.items()}
     return {name: values[name] for name in columns}
+
+
+def _ask_about_points(texts: Mapping[str, pa.ChunkedArray], audit: Audit) -> bool:
+    """Add a finding where all numbers have points before three digits only, which may be thousands."""
+    pointed = None
+    for name, text in texts.items():
+        if not pc.all(pc.match_substring_regex(text, GROUPED)).as_py():
+            return False
+        pointed = pointed or _find_first(pc.match_substring(text, "."), text, name)
+    if pointed:
+        what = f"{pointed[1]} may have thousands or decimals behind its point, and no cell of the file decides"
+        audit.ask(pointed[0], f"{what}: {DECIMAL_QUESTION}, which takes them for thousands")
+    return pointed is not None
 
 
 def _read_typed(column: pa.ChunkedArray, name: str, audit: Audit) -> NDArray[np.float64]:
@@ -116,14 +134,16 @@ def _decide_mark(
         doubts = doubts or _find_first(both, written[name], name)
     if points and commas:
         what = f"{points[1]} in {points[0]} has a decimal point and {commas[1]} in {commas[0]} a decimal comma"
-        audit.ask(commas[0], f"{what}: write them alike, or say decimal: point or decimal: comma")
+        audit.ask(commas[0], f"{what}: write them alike, or {DECIMAL_QUESTION}")
         return ""
     if doubts and not points and not commas:
         what = f"{doubts[1]} may have thousands or decimals behind its comma, and no cell of the file decides"
-        audit.ask(doubts[0], f"{what}: say decimal: point or decimal: comma")
+        audit.ask(doubts[0], f"{what}: {DECIMAL_QUESTION}")
         return ""
     if commas:
         audit.notes.append(f"numbers: decimal comma, as {commas[1]} in {commas[0]} shows")
+    elif points:
+        audit.notes.append(f"numbers: decimal point, as {points[1]} in {points[0]} shows")
     return "comma" if commas else "point"
 
 

@@ -29,6 +29,8 @@ STATED_DELIMITER = re.compile(r'^"?sep=(.)"?\s*$')
 """The first line of a file that Excel writes for Excel."""
 NUMBER_LIKE = re.compile(r"\s*[-+]?[^\w\s]{0,3}\s*\d[\d.,'\u2019\u00a0\u202f ]*[^\w\s]{0,3}\s*")
 PLAIN_NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
+GROUPED_NUMBER = re.compile(r"\s*[-+]?(0|[1-9]\d{0,2}(\.\d{3})*)\s*")
+"""A number whose points may stand between thousands."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class TextForm:
         Of each column its header cells: one, or two where field and symbol are in a row each.
     plain : frozenset of int
         Columns whose first cells are all numbers with a decimal point; none where another column may hold numbers that
-        are written otherwise, which says what the points are.
+        are written otherwise, which says what the points are, or where all points may stand between thousands.
     notes : tuple of str
         What differs from UTF-8 with commas.
     looked : int
@@ -85,7 +87,7 @@ def find_text_form(path: Path, words: Collection[str] = ()) -> TextForm | None:
     notes = [] if encoding == "utf-8" else [f"encoding: {encoding}"]
     if delimiter != ",":
         notes.append(f"cells: separated by {DELIMITERS.get(delimiter, repr(delimiter))}")
-    labels = _read_labels(rows[:depth])
+    labels = read_labels(rows[:depth])
     coded = frozenset(
         place for place, label in enumerate(labels) if label[0].strip().lower() in {*CODED_COLUMNS, *words}
     )
@@ -159,19 +161,21 @@ def count_header_rows(rows: list[list[str]]) -> int:
 
 def find_plain_columns(rows: list[list[str]], width: int, coded: frozenset[int]) -> frozenset[int]:
     """Return the columns of plain numbers but the coded ones; none if a column is empty or holds other numbers."""
-    found = set()
+    found: dict[int, list[str]] = {}
     for place in sorted(set(range(width)) - coded):
         cells = [row[place] for row in rows if len(row) == width and row[place].strip()]
         if not cells:
             return frozenset()
         if all(PLAIN_NUMBER.fullmatch(cell) for cell in cells):
-            found.add(place)
+            found[place] = cells
         elif any(NUMBER_LIKE.fullmatch(cell) for cell in cells):
             return frozenset()
-    return frozenset(found)
+    numbers = [cell for cells in found.values() for cell in cells]
+    in_doubt = any("." in cell for cell in numbers) and all(map(GROUPED_NUMBER.fullmatch, numbers))
+    return frozenset() if in_doubt else frozenset(found)
 
 
-def _read_labels(rows: list[list[str]]) -> tuple[tuple[str, ...], ...]:
+def read_labels(rows: list[list[str]]) -> tuple[tuple[str, ...], ...]:
     """Return the header cells of each column; the index column has the name that the third row gives it."""
     if len(rows) == 1:
         return tuple((cell,) for cell in rows[0])

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from ..errors import Audit, Finding, format_count
 from ..panel import REQUIRED_FIELDS
-from ..prices import Prices
+from ..prices import FETCH_ADVICE, Prices
 from ..table import RawTable, Table, explain_bad_symbol
 from .days import read_day_column
 from .layout import DATES_ACROSS, ONE_FIELD, TableLayout
-from .names import FIELD_NAME
+from .names import FIELD_NAME, VENDOR_FIELDS
 from .numbers import read_number_columns
 
 if TYPE_CHECKING:
@@ -23,13 +23,6 @@ if TYPE_CHECKING:
 
 Wide = tuple[NDArray[np.int64], tuple[str, ...], dict[str, NDArray[np.float64]]]
 """Day numbers `[T]`, symbols `[N]` and one array `[T, N]` a field."""
-VENDOR_FIELDS = {
-    "adj_close": "it knows later dividends; derive: {prices: adj_close} adjusts all prices by it",
-    "dividend": "give splits and dividends as a file of actions",
-    "split": "give splits and dividends as a file of actions",
-    "capital_gain": "give splits and dividends as a file of actions",
-}
-"""Fields of yfinance frames that no formula may read, and what to do with them."""
 MAX_WORDS_NAMED = 8
 
 
@@ -99,7 +92,7 @@ def _explain_one_field(path: Path, columns: Mapping[str, int]) -> str:
     return (
         f"a wide table of one field, {len(columns)} symbols such as {names}; a panel needs open, high, low, close and "
         f"volume: put one such table for each into a folder, named open{path.suffix or '.csv'} and so on, "
-        "and give the folder"
+        f"and give the folder; {FETCH_ADVICE}"
     )
 
 

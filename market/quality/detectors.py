@@ -12,6 +12,7 @@ from .bounce import find_bid_ask_bounce
 from .duplicates import find_twin_columns, find_twin_symbols
 from .jumps import find_bad_ticks, find_unadjusted_splits
 from .moves import LogMoves
+from .renames import find_suspected_renames
 from .shifted import find_shifted_columns, find_shifted_symbols
 from .survivorship import find_survivorship
 from .trading_days import find_calendar_gaps, find_thin_days
@@ -29,6 +30,7 @@ DETECTORS: Sequence[Callable[[LogMoves], DataWarning | None]] = (
     find_bid_ask_bounce,
     find_twin_symbols,
     find_twin_columns,
+    find_suspected_renames,
     find_calendar_gaps,
     find_thin_days,
 )

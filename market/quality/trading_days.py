@@ -5,7 +5,7 @@ row on, unless one as long comes in two years of three (a national holiday); a y
 the median year by more than five roots of that number (a Poisson count: 3e-7). Weekend days are suspected unless the
 exchange trades on both, as often as on other days. A day has few symbols if it has less than 0.8 of the median of the
 ten days either side: symbols missing independently, 5 of 100 each day, would do that to a hundred symbols once in 10^9
-days.
+days. Where `Panel.calendar` names an exchange, its sessions are compared instead.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..calendar import find_sessions
 from ..errors import DataWarning, first_few, format_count
 from .moves import LogMoves
 
@@ -26,10 +27,12 @@ SATURDAY = 5
 
 
 def find_calendar_gaps(moves: LogMoves) -> DataWarning | None:
-    """Warn of long gaps, years that lack days, and days on a weekend."""
+    """Warn of long gaps, years that lack days, and days on a weekend; or of an exchange's sessions that are missing."""
     dates = moves.panel.dates
     if len(dates) < 2:
         return None
+    if moves.panel.calendar:
+        return find_missing_sessions(moves)
     gaps, years, weekend = find_long_gaps(dates), find_thin_years(dates), find_weekend_days(dates)
     cases = [f"{dates[row]} to {dates[row + 1]}" for row in gaps.tolist()]
     cases += [f"{missing} weekdays missing in {year}" for year, missing in years]
@@ -48,6 +51,20 @@ def find_calendar_gaps(moves: LogMoves) -> DataWarning | None:
         "compare with the exchange's calendar: fill in the missing days, and if weekends are there check the time zone"
     )
     return DataWarning("calendar gaps", observation, len(cases), first_few(cases), why, remedy)
+
+
+def find_missing_sessions(moves: LogMoves) -> DataWarning | None:
+    """Warn of sessions of the panel's exchange on which no symbol has a row."""
+    dates, code = moves.panel.dates, moves.panel.calendar
+    sessions = find_sessions(code, dates[0].astype(object), dates[-1].astype(object))
+    missing = np.setdiff1d(sessions, dates)
+    if not len(missing):
+        return None
+    observation = f"{len(missing):,} of {format_count(len(sessions), 'session')} of {code} have no row"
+    why = "a return over a missing session counts as one day, and windows cover more time than they say"
+    remedy = "load these days again"
+    cases = first_few(str(day) for day in missing)
+    return DataWarning("missing sessions", observation, len(missing), cases, why, remedy)
 
 
 def compute_weekdays(dates: NDArray[np.datetime64]) -> NDArray[np.int64]:

@@ -113,6 +113,7 @@ def make_null_panel(panel: Panel, seed: int, how: Nulling | None = None) -> Pane
         notes=(*panel.stamps, note),
         back_adjusted=panel.back_adjusted,
         volumes=panel.volumes,
+        calendar=panel.calendar,
     )
 
 

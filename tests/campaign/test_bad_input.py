@@ -255,8 +255,8 @@ def test_a_file_that_is_no_table(name: str, body: bytes, part: str, tmp_path: Pa
 
 def test_a_panel_that_is_not_there(tmp_path: Path, capsys: Capture) -> None:
     assert "there is no such file" in told(capsys, "run", "--panel", tmp_path / "none.parquet")
-    (tmp_path / "prices.xlsx").touch()
-    assert "a Parquet or a CSV file" in told(capsys, "run", "--panel", tmp_path / "prices.xlsx")
+    (tmp_path / "prices.ods").touch()
+    assert "a Parquet or a CSV file" in told(capsys, "run", "--panel", tmp_path / "prices.ods")
 
 
 def test_too_few_days_for_the_windows(few: pd.DataFrame, tmp_path: Path, capsys: Capture) -> None:

@@ -94,6 +94,22 @@ def test_a_look_at_what_cannot_be_read_names_the_setting(tmp_path: Path, panel: 
     assert "day_first" in capsys.readouterr().err
 
 
+def test_a_score_reads_a_table_and_the_files_beside_it(tmp_path: Path, capsys: Capture) -> None:
+    panel = simulate(SyntheticConfig(seed=2, days=600, names=60)).panel
+    frame = panel.to_frame().drop(columns="in_universe")
+    frame.assign(date=frame["date"].dt.strftime("%d/%m/%y")).to_csv(tmp_path / "prices.csv", index=False)
+    members = "".join(f"{symbol},2010-01-04,\n" for symbol in panel.symbols[:40])
+    (tmp_path / "members.csv").write_text(f"symbol,from,to\n{members}", encoding="utf-8")
+    command = ["factor", "score", "rank(-returns)", "--json", "--workspace", str(tmp_path / "desk")]
+    beside = ["--members", str(tmp_path / "members.csv"), "--read", "dates=day_first"]
+    assert run_command([*command, *beside, "--panel", str(tmp_path / "prices.csv")]) == 0
+    notes = [warning["message"] for warning in json.loads(capsys.readouterr().out)["warnings"]]
+    assert "date: day_first" in notes
+    assert "universe: members" in notes
+    assert run_command([*command, *beside]) == 2
+    assert "there is none" in capsys.readouterr().out
+
+
 class FrameSource:
     """A vendor that has a frame of the shape of Yahoo's and asks no network."""
 

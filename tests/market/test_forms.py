@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
@@ -223,7 +224,10 @@ def test_dates_that_may_be_either_are_asked_for(tmp_path: Path, frame: pd.DataFr
 
 def test_both_orders_in_a_column_are_told(tmp_path: Path, frame: pd.DataFrame) -> None:
     dates = [day.strftime("%d/%m/%Y" if row % 2 else "%m/%d/%Y") for row, day in enumerate(frame["date"])]
-    assert "begins with the day and" in refused(text_file(tmp_path, frame.assign(date=dates)))
+    message = refused(text_file(tmp_path, frame.assign(date=dates)))
+    assert "begins with the day and" in message
+    assert "write all dates alike" in message
+    assert "day_first" not in message
 
 
 @pytest.mark.parametrize(("form", "count"), [("excel", lambda day: (day - pd.Timestamp("1899-12-30")).days)])
@@ -278,17 +282,129 @@ def test_points_between_thousands_of_one_column_are_read_by_the_mark_of_the_file
     assert read == panel
 
 
-def test_a_workbook_is_told_how_to_become_a_table(tmp_path: Path) -> None:
-    (tmp_path / "prices.xlsx").write_bytes(b"PK")
-    assert "Save the sheet as CSV" in refused(tmp_path / "prices.xlsx")
+@pytest.mark.parametrize("suffix", ["xls", "xlsx"])
+def test_a_workbook_is_told_how_to_become_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str) -> None:
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    (tmp_path / f"prices.{suffix}").write_bytes(b"PK")
+    message = refused(tmp_path / f"prices.{suffix}")
+    assert "by File, Save As, 'CSV UTF-8 (Comma delimited)'" in message
+    assert ("where openpyxl is installed" in message) == (suffix == "xlsx")
+
+
+@pytest.mark.parametrize("layout", ["tidy", "text", "wide"])
+def test_the_first_sheet_of_a_workbook_is_read(tmp_path: Path, frame: pd.DataFrame, panel: Panel, layout: str) -> None:
+    pytest.importorskip("openpyxl", reason="openpyxl is not installed")
+    path = tmp_path / "prices.xlsx"
+    if layout == "wide":
+        yahoo(frame).to_excel(path)
+    else:
+        texts = frame.assign(close=[write_number(value, "1.234,50") for value in frame["close"]])
+        with pd.ExcelWriter(path) as book:
+            (texts if layout == "text" else frame).to_excel(book, sheet_name="Prices", index=False, startrow=2)
+            frame.head(1).to_excel(book, sheet_name="More")
+    read = read_panel(PanelSource(path))
+    assert read == panel
+    assert ("sheet: 'Prices', the first of 2" in read.notes) == (layout != "wide")
+    path.write_bytes(b"PK")
+    assert "it cannot be read as a workbook" in refused(path)
+
+
+GERMAN = dict(zip(FIELDS, ("Eröffnung", "Hoch", "Tief", "Schlusskurs", "Volumen"), strict=True)) | {"date": "Datum"}
+
+
+def test_german_headers_are_fields_and_no_symbols(tmp_path: Path, frame: pd.DataFrame, panel: Panel) -> None:
+    german = frame.rename(columns=GERMAN).assign(Datum=frame["date"].dt.strftime("%d.%m.%Y"))
+    read = read_panel(PanelSource(text_file(tmp_path, german, sep=";")))
+    assert read == panel
+    assert "open: read from the column 'eröffnung'" in read.notes
+    one = german[german["symbol"] == "AAA"].drop(columns="symbol")
+    assert "put one such file for each symbol into a folder" in refused(text_file(tmp_path, one))
+
+
+def test_symbols_that_are_called_as_fields_are_symbols(tmp_path: Path, frame: pd.DataFrame) -> None:
+    named = frame.replace({"symbol": {"AAA": "LOW"}})
+    for name in FIELDS:
+        named.pivot(index="date", columns="symbol", values=name).to_csv(tmp_path / f"{name}.csv")
+    assert "LOW" in read_panel(PanelSource(tmp_path)).symbols
+
+
+OTHER_TABLES = {
+    "members": "symbol,from,to\nAAA,2013-01-02,\n",
+    "fundamentals": "symbol,known,eps\nAAA,2013-01-02,1.5\n",
+    "actions": "date,symbol,dividend\n2013-01-02,AAA,1.5\n",
+    "sectors": "symbol,sector\nAAA,tech\n",
+}
+
+
+@pytest.mark.parametrize("setting", OTHER_TABLES)
+def test_another_table_given_as_prices_is_told_where_it_belongs(tmp_path: Path, setting: str) -> None:
+    (tmp_path / "other.csv").write_text(OTHER_TABLES[setting], encoding="utf-8")
+    with pytest.raises(PanelError, match="not of prices") as error:
+        read_panel(PanelSource(tmp_path / "other.csv"))
+    assert f"market: {{panel: PRICES, {setting}: other.csv}}" in error.value.hint
+
+
+def test_closes_only_say_the_way_forward(tmp_path: Path, frame: pd.DataFrame) -> None:
+    message = refused(text_file(tmp_path, frame[["date", "symbol", "close"]]))
+    assert "the table has closes only" in message
+    assert "alphaloom data fetch TICKERS --since YEAR" in message
+
+
+def test_a_column_without_a_name_is_called_by_its_place(tmp_path: Path, frame: pd.DataFrame) -> None:
+    path = text_file(tmp_path, frame.assign(**{"": 1.5})[["date", "", "symbol", *FIELDS]])
+    assert "column 2: column ignored, it has no name; columns: {FIELD: column 2} gives it one" in (
+        read_panel(PanelSource(path)).notes
+    )
+    assert (read_panel(PanelSource(path, reading=Reading(columns={"beta": "column 2"}))).fields["beta"][5] == 1.5).all()
+
+
+def test_a_stacked_frame_of_yfinance_says_what_its_columns_are(
+    tmp_path: Path, frame: pd.DataFrame, panel: Panel
+) -> None:
+    stacked = frame.assign(Dividends=0.0, **{"Adj Close": frame["close"] * 0.9})
+    path = text_file(tmp_path, stacked)
+    read = read_panel(PanelSource(path))
+    assert read == panel
+    assert [note for note in read.notes if note.startswith("adj_close: left out, it knows later dividends")]
+    adjusted = read_panel(PanelSource(path, derive={"prices": "adj_close"}))
+    np.testing.assert_allclose(adjusted.fields["close"], 0.9 * panel.fields["close"])
+
+
+def test_points_that_may_be_decimals_or_thousands_are_asked_for(tmp_path: Path, frame: pd.DataFrame) -> None:
+    texts = {name: [f"{value:,.0f}".replace(",", ".") for value in frame[name] // 1000 + 800] for name in FIELDS}
+    path = text_file(tmp_path, frame.assign(**texts).assign(open="900", high="1.300", low="1", close="950"))
+    message = refused(path)
+    assert "may have thousands or decimals behind its point" in message
+    assert len(message.splitlines()) == 3
+    assert read_panel(PanelSource(path, reading=Reading(decimal="comma"))).fields["high"][5, 0] == 1300.0
+
+
+def test_volumes_that_may_be_thousands_are_noted(tmp_path: Path, frame: pd.DataFrame) -> None:
+    read = read_panel(PanelSource(text_file(tmp_path, frame.assign(volume=frame["volume"] // 1000 / 1000))))
+    assert [note for note in read.notes if note.startswith("volume: every cell is below 1,000 with three digits")]
+
+
+def test_the_decimal_point_of_numbers_in_text_is_noted(tmp_path: Path, frame: pd.DataFrame) -> None:
+    texts = frame.assign(close=[f"{value:,.2f}" for value in frame["close"]])
+    assert [note for note in read_panel(PanelSource(text_file(tmp_path, texts))).notes if "decimal point, as" in note]
+
+
+def test_a_zone_is_asked_for_once(tmp_path: Path, frame: pd.DataFrame) -> None:
+    message = refused(text_file(tmp_path, frame.assign(date=frame["date"].dt.strftime("%Y-%m-%d 16:00"))))
+    assert message.count("time_zone") == 1
+    assert "(and 81 more rows)" in message
+
+
+def test_a_symbol_that_never_trades_is_noted(tmp_path: Path, frame: pd.DataFrame) -> None:
+    idle = frame.assign(volume=frame["volume"].where(frame["symbol"] != "AAA", 0))
+    notes = read_panel(PanelSource(text_file(tmp_path, idle))).notes
+    assert [note for note in notes if note.startswith("volume: 0 on every day for 1 of 3 symbols: AAA; their size")]
 
 
 def test_columns_are_mapped_by_the_settings(tmp_path: Path, frame: pd.DataFrame, panel: Panel) -> None:
-    path = text_file(tmp_path, frame.rename(columns={"symbol": "Name", "date": "Datum", "close": "Schluss"}))
-    assert "close: the column is missing" in refused(path)
-    read = read_panel(
-        PanelSource(path, reading=Reading(columns={"symbol": "name", "date": "Datum", "close": "Schluss"}))
-    )
+    path = text_file(tmp_path, frame.rename(columns={"symbol": "Name", "date": "Datum", "close": "Kurs"}))
+    assert "close: the column is missing; if it is 'kurs', say columns: {close: kurs}" in refused(path)
+    read = read_panel(PanelSource(path, reading=Reading(columns={"symbol": "name", "date": "Datum", "close": "Kurs"})))
     assert read == panel
     assert "close: columns says it is 'Close', and the file has datum" in refused(path, columns={"close": "Close"})
 
@@ -306,7 +422,8 @@ def test_equal_duplicates_are_left_out_when_said(tmp_path: Path, frame: pd.DataF
     assert read == panel
     assert "duplicates: 5 rows that repeat another one left out" in read.notes
     other = text_file(tmp_path, pd.concat([frame, frame.head(1).assign(close=frame["low"][0])]))
-    assert "is there twice, first in row 1 with other values" in refused(other, duplicates="drop_equal")
+    assert "is there twice, first in row 1, with close " in refused(other, duplicates="drop_equal")
+    assert "1 row with other figures than an earlier one of the same cell" in refused(other)
 
 
 @pytest.mark.parametrize("kind", ["tidy", "wide"])

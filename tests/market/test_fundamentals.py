@@ -205,7 +205,7 @@ def test_rows_that_differ_in_their_known_day_are_no_copies(tmp_path: Path) -> No
     frame["known"] = frame["date"]
     later = frame.head(1).assign(known=frame["date"][0] + pd.Timedelta(days=5))
     pd.concat([frame, later]).to_csv(tmp_path / "prices.csv", index=False)
-    with pytest.raises(PanelError, match="with other values"):
+    with pytest.raises(PanelError, match="with another in_universe or known"):
         read_panel(PanelSource(tmp_path / "prices.csv", reading=Reading(duplicates="drop_equal")))
 
 

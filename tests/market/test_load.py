@@ -102,10 +102,14 @@ def test_extra_numeric_columns_become_fields_and_others_are_named(tmp_path: Path
     )
 
 
+CONTRADICTION = "with other figures than an earlier one of the same cell: only the source says which is right"
 BAD_ROWS = {
     "a duplicate": (
         ["2015-01-05,AAA,1,1,1,1,1"],
-        ["row 5, date, symbol: (2015-01-05, AAA) is there twice, first in row 3"],
+        [
+            "row 5, date, symbol: (2015-01-05, AAA) is there twice, first in row 3, with open 1 here and 10 there",
+            f"date, symbol: 1 row {CONTRADICTION}",
+        ],
     ),
     "an equal duplicate": (
         [GOOD[2]],
@@ -169,7 +173,7 @@ def test_every_finding_is_said_at_once(tmp_path: Path) -> None:
     rows = ["2015-01-05,AAA,-1,1,2,1,1", "2015-01-06T00:00:00+01:00,BBB,1,1,1,x,1", "2015-01-01,CCC,1,1,1,1,1,1"]
     path = write(tmp_path, *GOOD, *rows)
     sectors = write(tmp_path, "AAA,Tech", "AAA,Oil", header="symbol,sector", name="sectors.csv")
-    assert len(refused(path, sectors=sectors, as_of=date(2015, 1, 2))) == 10
+    assert len(refused(path, sectors=sectors, as_of=date(2015, 1, 2))) == 11
 
 
 def test_many_rows_of_one_kind_are_one_finding_with_three_examples(tmp_path: Path) -> None:
@@ -231,7 +235,7 @@ def test_a_file_without_rows_is_named(tmp_path: Path) -> None:
         ("prices.csv", b"date,symbol\n" + b"a" * 200_000 + b"\xff,A\n", "{path}: it cannot be read as CSV: "),
         ("prices.parquet", b"nonsense", "{path}: it cannot be read as Parquet: "),
         ("prices.parquet", b"", "{path}: it cannot be read as Parquet: "),
-        ("prices.xlsx", b"", "{path}: a panel is a Parquet or a CSV file; this is a workbook."),
+        ("prices.xls", b"", "{path}: a panel is a Parquet or a CSV file; this is a workbook."),
         ("prices.docx", b"", "{path}: a panel is a Parquet or a CSV file, not '.docx'."),
         ("prices", b"", "{path}: a panel is a Parquet or a CSV file; this name has no extension."),
         ("absent.csv", None, "{path}: there is no such file."),

@@ -9,9 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..console import make_text, print_object, stdout_console
+from ..console import make_text, print_object, stdout_console, tell_long_work
 from ..options import AsJson, AsOf, SectorsFile, check_file_exists
-from .settings import FundamentalsFile, MembersFile, ReadSettings, parse_reading
+from .settings import (
+    CalendarOption,
+    FundamentalsFile,
+    MembersFile,
+    ReadSettings,
+    SymbolChangesFile,
+    parse_reading,
+)
 
 if TYPE_CHECKING:
     from ....market import DataWarning, Panel
@@ -34,6 +41,8 @@ def audit(
     ] = None,
     members: MembersFile = None,
     fundamentals: FundamentalsFile = None,
+    symbol_changes: SymbolChangesFile = None,
+    calendar: CalendarOption = "",
     read: ReadSettings = None,
     as_json: AsJson = False,
 ) -> None:
@@ -43,7 +52,9 @@ def audit(
     rules = dict(map(_parse_rule, derive or ()))
     source = PanelSource(panel, sectors, as_of.date() if as_of else None, rules)
     source = replace(source, reading=parse_reading(read), members=members, fundamentals=fundamentals)
-    prices = read_panel(source)
+    source = replace(source, symbol_changes=symbol_changes, calendar=calendar)
+    with tell_long_work(f"reading {panel.name}"):
+        prices = read_panel(source)
     warnings = find_data_warnings(prices)
     if as_json:
         print_object(

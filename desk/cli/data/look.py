@@ -11,9 +11,16 @@ import typer
 
 from ...figures import DASH, count, percent, plural
 from ...profile import spark
-from ..console import make_text, print_object, print_plain, stdout_console
+from ..console import make_text, print_object, print_plain, stdout_console, tell_long_work
 from ..options import AsJson, SectorsFile, check_file_exists
-from .settings import FundamentalsFile, MembersFile, ReadSettings, parse_reading
+from .settings import (
+    CalendarOption,
+    FundamentalsFile,
+    MembersFile,
+    ReadSettings,
+    SymbolChangesFile,
+    parse_reading,
+)
 
 if TYPE_CHECKING:
     from ....market import DataWarning, Panel, PanelOverview, PanelSource
@@ -38,6 +45,8 @@ def look(
     sectors: SectorsFile = None,
     members: MembersFile = None,
     fundamentals: FundamentalsFile = None,
+    symbol_changes: SymbolChangesFile = None,
+    calendar: CalendarOption = "",
     read: ReadSettings = None,
     as_json: AsJson = False,
 ) -> None:
@@ -46,7 +55,9 @@ def look(
 
     source = replace(PanelSource(file, sectors), reading=parse_reading(read))
     source = replace(source, members=members, fundamentals=fundamentals)
-    panel = read_panel(source)
+    source = replace(source, symbol_changes=symbol_changes, calendar=calendar)
+    with tell_long_work(f"reading {file.name}"):
+        panel = read_panel(source)
     summary, warnings, units = summarise_panel(panel), find_data_warnings(panel), find_units(panel)
     settings = make_settings(source)
     if as_json:
@@ -70,8 +81,10 @@ def find_units(panel: Panel) -> dict[str, str]:
 
 def make_settings(source: PanelSource) -> dict[str, Any]:
     """Return the section `market` of a campaign file that reads the table."""
-    files = {name: getattr(source, name) for name in ("sectors", "members", "fundamentals")}
+    files = {name: getattr(source, name) for name in ("sectors", "members", "fundamentals", "symbol_changes")}
     settings: dict[str, Any] = {"panel": str(source.path)} | {name: str(path) for name, path in files.items() if path}
+    if source.calendar:
+        settings["calendar"] = source.calendar
     if changed := source.reading.model_dump(mode="json", exclude_defaults=True):
         settings["read"] = changed
     return settings

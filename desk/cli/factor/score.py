@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +13,14 @@ from ...figures import DASH, any_value, describe_added_value, describe_costs, nu
 from ...profile import STRESS_GROUP_TITLES, curve_rows, describe_scenario, format_stressed_figures, profile_rows
 from ...report.factor_page import build_factor_page, refuse_foreign_file, render_page, write_factor_page
 from ..console import print_object, print_plain, stdout_console
+from ..data.settings import (
+    CalendarOption,
+    FundamentalsFile,
+    MembersFile,
+    ReadSettings,
+    SymbolChangesFile,
+    gather_tables,
+)
 from ..formula_source import read_formula_source
 from ..options import (
     AsJson,
@@ -56,6 +65,11 @@ def score(
     panel: PanelFile = None,
     sectors: SectorsFile = None,
     as_of: AsOf = None,
+    members: MembersFile = None,
+    fundamentals: FundamentalsFile = None,
+    symbol_changes: SymbolChangesFile = None,
+    calendar: CalendarOption = "",
+    read: ReadSettings = None,
     workspace: Workspace = None,
     gate: Annotated[
         bool, typer.Option("--gate", help="Put it before the gate, which spends a trial for good.")
@@ -71,6 +85,8 @@ def score(
 ) -> None:
     """Score a factor, or a file of formulas, on the search window; days that are sealed are never read."""
     place = DataOptions(campaign, panel, sectors, as_of.date() if as_of else None, workspace, executor, sandbox_backend)
+    files = {"members": members, "fundamentals": fundamentals, "symbol_changes": symbol_changes}
+    place = replace(place, tables=gather_tables(files, calendar, read))
     if file is not None:
         refuse_beside_file(EXPR=expression, gate=gate, stress=stress, html=html)
         score_file(file, out, place, dialect, as_json=as_json)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import Audit, Finding
-from .forms.arrays import find_empty
-from .forms.days import MISSING_DAY, read_days
-from .panel import Panel
-from .reading import AS_IT_STANDS, Reading
-from .table import Table, find_missing_columns, read_side_table, read_symbols
+from ..errors import Audit, Finding
+from ..forms.arrays import find_empty
+from ..forms.days import MISSING_DAY, read_days
+from ..panel import Panel
+from ..reading import AS_IT_STANDS, Reading
+from ..table import Table, find_missing_columns, read_side_table, read_symbols
+from .symbol_changes import SymbolChanges
 
 MEMBERS_NOTE = "universe: members"
 SHOWN_SYMBOLS = 3
@@ -35,6 +36,10 @@ class Membership:
     symbols: tuple[str, ...]
     first: NDArray[np.int64]
     last: NDArray[np.int64]
+
+    def follow(self, changes: SymbolChanges) -> Membership:
+        """Return the spans under the newest symbols: a span is of what its symbol meant on its first day."""
+        return replace(self, symbols=tuple(changes.trace(self.symbols, self.first.tolist())))
 
     def restrict(self, panel: Panel) -> NDArray[np.bool_]:
         """Return the panel's universe without the days on which a symbol was no member `[T, N]`."""

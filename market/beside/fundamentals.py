@@ -15,15 +15,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import Audit, Finding
-from .forms.days import read_days
-from .forms.known import KNOWN_COLUMN, find_early, read_known_days
-from .forms.names import FIELD_NAME
-from .forms.numbers import read_number_columns
-from .panel import PRICE_FIELDS, Panel
-from .prices import Prices, explain_ignored_column
-from .reading import AS_IT_STANDS, Reading
-from .table import Table, find_missing_columns, read_side_table, read_symbols
+from ..errors import Audit, Finding
+from ..forms.days import read_days
+from ..forms.known import KNOWN_COLUMN, find_early, read_known_days
+from ..forms.names import FIELD_NAME
+from ..forms.numbers import read_number_columns
+from ..panel import PRICE_FIELDS, Panel
+from ..prices import Prices, explain_ignored_column
+from ..reading import AS_IT_STANDS, Reading
+from ..table import Table, find_missing_columns, read_side_table, read_symbols
+from .symbol_changes import SymbolChanges
 
 PERIOD_COLUMN = "period"
 FUNDAMENTALS_NOTE = "fundamentals: known"
@@ -113,7 +114,9 @@ def take_known_columns(prices: Prices) -> Fundamentals:
     return Fundamentals(prices.symbols, prices.codes, known, prices.days, fields, (FUNDAMENTALS_NOTE, note))
 
 
-def read_fundamentals(path: Path, panel: Panel, reading: Reading = AS_IT_STANDS) -> Fundamentals:
+def read_fundamentals(
+    path: Path, panel: Panel, reading: Reading = AS_IT_STANDS, changes: SymbolChanges | None = None
+) -> Fundamentals:
     """Read a file with symbol, known, if wanted period, and columns of figures.
 
     Parameters
@@ -123,6 +126,10 @@ def read_fundamentals(path: Path, panel: Panel, reading: Reading = AS_IT_STANDS)
     panel
         The panel that the figures enter. A column named as one of its fields is a finding, and so is a file without
         any of its symbols.
+    reading
+        How the file is written.
+    changes
+        Changes of symbols: a row is of what its symbol meant on the day since which it is known.
 
     Raises
     ------
@@ -136,6 +143,8 @@ def read_fundamentals(path: Path, panel: Panel, reading: Reading = AS_IT_STANDS)
     audit.refuse(str(path))
     codes, symbols = read_symbols(table, "symbol", audit)
     known = read_known_days(table, audit)
+    if changes is not None:
+        codes, symbols = _follow(changes, codes, symbols, known)
     period = read_days(table, PERIOD_COLUMN, audit) if PERIOD_COLUMN in table.columns else np.zeros_like(known)
     fields = _read_figures(table, tuple(panel.fields), audit)
     _check_symbols(symbols, panel, audit)
@@ -146,6 +155,18 @@ def read_fundamentals(path: Path, panel: Panel, reading: Reading = AS_IT_STANDS)
     audit.refuse(str(path))
     note = f"{path.name}: {', '.join(fields)} as known each day"
     return replace(stated, notes=(FUNDAMENTALS_NOTE, note, *audit.notes))
+
+
+def _follow(
+    changes: SymbolChanges, codes: NDArray[np.int64], symbols: tuple[str, ...], known: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Return codes and symbols of rows under the newest symbols."""
+    named = np.flatnonzero(codes >= 0)
+    newest = changes.trace([symbols[code] for code in codes[named].tolist()], known[named].tolist())
+    words, places = np.unique(newest, return_inverse=True)
+    followed = np.full(len(codes), -1, np.int64)
+    followed[named] = places
+    return followed, tuple(words.tolist())
 
 
 def _check_symbols(symbols: tuple[str, ...], panel: Panel, audit: Audit) -> None:
