@@ -322,9 +322,7 @@ def _read_day(
         "approved_for": last["decided_for"],
         "prices": _read_prices(panel, row, names, {name: holding[2] for name, holding in held.items()}),
         "parts": parts,
-        "facts": {
-            name: one.record() for name, one in read_facts(past, priced, limits["style_cap_bp"] is not None).items()
-        },
+        "facts": {name: one.record() for name, one in facts.items()},
         "sessions": [day.isoformat() for day in list_sessions(past)],
         "decided_for": next_trading_day(past.dates, past.calendar).isoformat(),
     }
