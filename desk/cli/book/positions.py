@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ...errors import DeskError
 
-COLUMNS = ("symbol", "shares")
+POSITION_COLUMNS = ("symbol", "shares")
 
 
 def read_positions(file: Path) -> dict[str, float]:
@@ -20,7 +20,7 @@ def read_positions(file: Path) -> dict[str, float]:
         rows = list(csv.DictReader(io.StringIO(read_given_text(file, "utf-8-sig"), newline="")))
     except (UnicodeDecodeError, csv.Error) as error:
         raise _error(file, str(error)[:100], "CSV in UTF-8 with the columns symbol and shares") from error
-    if rows and [list(rows[0]).count(name) for name in COLUMNS] != [1, 1]:
+    if rows and [list(rows[0]).count(name) for name in POSITION_COLUMNS] != [1, 1]:
         raise _error(file, list(rows[0]), "the columns symbol and shares")
     positions: dict[str, float] = {}
     for line, row in enumerate(rows, 2):
