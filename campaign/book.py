@@ -174,14 +174,7 @@ def step_book(
         if not rows:
             log_steps(ledger, book, done, clock)
             return []
-        _refuse_data(data, rows, done[-1] if done else None, clock().date())
-        known_windows = find_windows(ledger, data.panel, data.dataset)
-        if not done and not known_windows and len(rows) > 1:
-            raise _data_error(
-                "No campaign has fixed windows on this data, so earlier days may still become sealed ones.",
-                f"{len(rows)} days",
-                "a new book that begins on the panel's last day, or data on which a campaign has run",
-            )
+        known_windows = _check_data(ledger, data, done, rows, clock().date())
         watch_library(ledger, data.panel, data.dataset, data.rules, data.runner, noted)
         waiting, steps = _list_waiting(ledger, book, done), list[BookStep]()
         for part in split_rows(ledger, data.panel, rows):
@@ -224,6 +217,21 @@ def _record_step(
     }
     ledger.events.record(book, STEP_EVENT, body["day"], body)
     return body
+
+
+def _check_data(
+    ledger: Ledger, data: BookData, done: Sequence[Mapping[str, Any]], rows: Sequence[int], today: date
+) -> list[Boundaries]:
+    """Return the windows that campaigns fixed on the data of a step; refuse data that is not the book's."""
+    _refuse_data(data, rows, done[-1] if done else None, today)
+    known_windows = find_windows(ledger, data.panel, data.dataset)
+    if not done and not known_windows and len(rows) > 1:
+        raise _data_error(
+            "No campaign has fixed windows on this data, so earlier days may still become sealed ones.",
+            f"{len(rows)} days",
+            "a new book that begins on the panel's last day, or data on which a campaign has run",
+        )
+    return known_windows
 
 
 def _refuse_since(data: BookData, done: Sequence[Mapping[str, Any]]) -> None:
