@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -169,23 +169,19 @@ def pay_book(ledger: Ledger, name: str, amount: float, by: str, now: datetime) -
             "A book cannot pay out all that it is worth.", "AMOUNT", -amount, f"less than {worth:.2f}, its equity"
         )
     body: dict[str, Any] = {"amount": amount, "by": by.strip(), "at": now.isoformat()}
-    return BookFlow(_record_numbered(ledger, book, FLOW_EVENT, body), **body)
+    key = _take_number(lambda key: ledger.events.record(book, FLOW_EVENT, key, body), len(flows) + 1)
+    return BookFlow(key, **body)
 
 
-def _record_numbered(ledger: Ledger, book: str, kind: str, body: Mapping[str, Any]) -> str:
-    """Record an event of a book under the next free number, and return that."""
-    number = len(ledger.events.of(book, kind)) + 1
-    while not _is_recorded(ledger, book, kind, f"{number:06d}", body):
-        number += 1
-    return f"{number:06d}"
-
-
-def _is_recorded(ledger: Ledger, book: str, kind: str, key: str, body: Mapping[str, Any]) -> bool:
-    """Record an event under its number; return False if another process has taken the number."""
-    try:
-        return ledger.events.record(book, kind, key, body)
-    except LedgerConflict:
-        return False
+def _take_number(record: Callable[[str], bool], first: int) -> str:
+    """Record an event under the first free number, and return that; another process may take one in between."""
+    while True:
+        try:
+            if record(f"{first:06d}"):
+                return f"{first:06d}"
+        except LedgerConflict:
+            pass
+        first += 1
 
 
 def list_orders(ledger: Ledger, book: str) -> list[BookOrder]:
@@ -220,7 +216,9 @@ def order_mode(ledger: Ledger, name: str, mode: Mode, signed: tuple[str, str, st
     if mode == "active" and second.casefold() in ("", by.casefold()):
         raise _order_error("To resume takes a second person.", "--second", second, f"a person who is not {by}")
     body: dict[str, Any] = {"mode": mode, "reason": reason, "by": by, "second": second, "at": now.isoformat()}
-    return BookOrder(_record_numbered(ledger, book, MODE_EVENT, body), **body)
+    first = len(list_orders(ledger, book)) + 1
+    key = _take_number(lambda key: ledger.events.record(book, MODE_EVENT, key, body), first)
+    return BookOrder(key, **body)
 
 
 def _order_error(message: str, field: str, got: object, allowed: str) -> RiskError:
