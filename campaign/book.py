@@ -472,9 +472,10 @@ def _trade(
 def _state(account: PaperAccount, held: Mapping[str, int], inputs: Mapping[str, Any]) -> BookState:
     """Return the book as the gate reads it: whole numbers."""
     falls = {name: math.ceil(holding.fall * BP) for name, holding in account.holdings.items()}
-    facts = {name: SymbolFacts(*row).at(account.equity, falls.get(name, 0)) for name, row in inputs["facts"].items()}
+    worth = account.equity
+    facts = {name: SymbolFacts(*row).at(worth, falls.get(name, 0)) for name, row in inputs["facts"].items()}
     sessions = tuple(date.fromisoformat(day) for day in inputs["sessions"])
-    equity, pnl = round(account.equity * CENTS), round(account.pnl * CENTS)
+    equity, pnl = round(worth * CENTS), round(account.pnl * CENTS)
     high = max(round(account.high_water * CENTS), equity, 1)
     return BookState(held, facts, equity, high, pnl, sessions=sessions)
 

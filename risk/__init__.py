@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ..lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .decision import Approved as Approved, Decision as Decision, decide as decide
+    from .decision import Approved as Approved, Decision as Decision, decide as decide, read_checks as read_checks
     from .events import (
         BookEvent as BookEvent,
         DayRolled as DayRolled,
@@ -53,7 +53,7 @@ else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
-            "decision": "Approved Decision decide",
+            "decision": "Approved Decision decide read_checks",
             "events": "BookEvent DayRolled Delisted Filled Flowed ModeSet Paid Priced Rejected apply",
             "policy": "STANDING_RULES RiskLimits Policy PolicyException",
             "policy_file": "POLICY_FILE read_policy",

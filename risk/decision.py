@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from datetime import date
 from functools import cached_property
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from ..ledger import JSON, compute_digest
 from .policy import STANDING_RULES, Policy, digest_policy
@@ -134,16 +134,20 @@ class Ruling:
     @property
     def refusals(self) -> tuple[str, ...]:
         """Return the rules that refused the signal."""
-        return tuple(check.rule for check in self.checks if check.binds and not check.passed)
+        compared = zip(RULES, self.values, self.limits, strict=False)  # a malformed signal has fewer values
+        broken = [rule for rule, value, limit in compared if not holds(value, limit)]
+        return tuple(rule for rule in broken if not self.reduces or rule in ALWAYS_BINDING)
 
     def record(self) -> dict[str, JSON]:
-        """Return the ruling as a JSON-able object."""
+        """Return the ruling as a JSON-able object; what each value is compared with stands once, in the decision."""
         return {
             "asset": self.asset,
             "signal": self.signal,
             "approved": self.approved,
             "refusals": list(self.refusals),
-            "checks": [check.record() for check in self.checks],
+            "reduces": self.reduces,
+            "values": list(self.values),
+            "about": {rule: text for rule, text in self.about.items() if text},
         }
 
 
@@ -167,6 +171,8 @@ class Decision:
         ISO date of the decision.
     standings
         What the record said of the evidence, by id.
+    limits
+        The limit of each rule in the order of `RULES`: of a signal that increases an exposure, and of one that reduces.
     """
 
     id: str
@@ -176,6 +182,7 @@ class Decision:
     policy: str
     day: str
     standings: Mapping[str, JSON]
+    limits: tuple[tuple[Value, ...], tuple[Value, ...]]
 
     def record(self) -> dict[str, JSON]:
         """Return the decision as a JSON-able object, byte-identical for equal input."""
@@ -184,6 +191,8 @@ class Decision:
             "day": self.day,
             "policy": self.policy,
             "standings": dict(self.standings),
+            "rules": list(RULES),
+            "limits": [list(limits) for limits in self.limits],
             "rulings": [ruling.record() for ruling in self.rulings],
             "book": [check.record() for check in self.book],
         }
@@ -222,7 +231,23 @@ def decide(signals: Sequence[Signal], state: BookState, policy: Policy, now: dat
         Approved(signal, name, SEAL) for signal, ruling in zip(ordered, rulings, strict=True) if ruling.approved
     )
     known = {one: standings[one].record() for one in sorted(standings)}
-    return Decision(name, approved, rulings, judge.describe_book(after), digest_policy(policy), now.isoformat(), known)
+    return Decision(
+        name,
+        approved,
+        rulings,
+        judge.describe_book(after),
+        digest_policy(policy),
+        now.isoformat(),
+        known,
+        judge.limits,
+    )
+
+
+def read_checks(decision: Mapping[str, Any], ruling: Mapping[str, Any]) -> tuple[RuleCheck, ...]:
+    """Return the checks of one ruling of a recorded decision."""
+    count, reduces = len(ruling["values"]), bool(ruling["reduces"])
+    rules, limits = decision["rules"][:count], decision["limits"][reduces][:count]
+    return make_checks(rules, ruling["values"], limits, reduces, [ruling["about"].get(rule, "") for rule in rules])
 
 
 def _digest_input(signals: Sequence[Signal], judge: _Judge) -> str:

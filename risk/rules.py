@@ -6,7 +6,7 @@ No rule reads a clock or a float. A rule holds if its value is known and from 0 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
 from typing import Final
@@ -73,7 +73,14 @@ class RuleCheck:
 
     def record(self) -> dict[str, JSON]:
         """Return the check as a JSON-able object."""
-        return asdict(self)
+        return {
+            "rule": self.rule,
+            "actual": self.actual,
+            "limit": self.limit,
+            "passed": self.passed,
+            "binds": self.binds,
+            "about": self.about,
+        }
 
     def told(self) -> dict[str, JSON]:
         """Return the check for a person: exposures in basis points, with four decimals at most; days as days."""

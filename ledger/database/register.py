@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from typing import Any, Generic, TypeVar
 
 from ..digest import canonical_json
@@ -59,9 +59,10 @@ class Register(Generic[R]):
 
     def _split_record(self, record: R) -> tuple[list[str], str]:
         """Return the key of a record, and the rest as JSON."""
-        fields = asdict(record)  # type: ignore[call-overload]
-        key = [fields.pop(column) for column in self._key]
-        return key, canonical_json(fields)
+        # A body may be megabytes of plain JSON, which `asdict` of the whole record would copy cell by cell.
+        values = {field.name: _to_plain(getattr(record, field.name)) for field in fields(record)}  # type: ignore[arg-type]
+        key = [values.pop(column) for column in self._key]
+        return key, canonical_json(values)
 
     def get(self, *key: str) -> R | None:
         """Return the record under a key, or None."""
@@ -131,3 +132,10 @@ def conflict(table: str, key: list[str], stored: dict[str, Any], new: dict[str, 
         hint="The record is never changed. Equal work must give equal records: "
         "was the seed, the data or the code another?",
     )
+
+
+def _to_plain(value: Any) -> Any:
+    """Return a field of a record with nested records as mappings."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    return [_to_plain(item) for item in value] if isinstance(value, tuple | list) else value

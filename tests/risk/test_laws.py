@@ -1,5 +1,6 @@
 """What holds for every batch, book and policy."""
 
+import json
 import os
 from collections.abc import Mapping
 from datetime import date, timedelta
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from alphaloom.ledger import canonical_json
-from alphaloom.risk import UNITS_PER_BP, AssetFacts, BookState, Decision, Policy, decide
+from alphaloom.risk import UNITS_PER_BP, AssetFacts, BookState, Decision, Policy, decide, read_checks
 from alphaloom.risk.policy import ADDING
 from alphaloom.risk.signal import Signal
 
@@ -206,3 +207,12 @@ def test_a_slow_gate_in_fractions_agrees(asked: list[Signal], state: BookState, 
 @given(signals(), states(), policies())
 def test_a_slow_gate_in_fractions_agrees_on_many(asked: list[Signal], state: BookState, policy: Policy) -> None:
     compare(asked, state, policy)
+
+
+@given(signals(), states(), policies())
+def test_the_checks_are_read_from_the_record(asked: list[Signal], state: BookState, policy: Policy) -> None:
+    decision = decide(asked, state, policy, NOW, KNOWN)
+    record = json.loads(canonical_json(decision.record()))
+    for ruling, row in zip(decision.rulings, record["rulings"], strict=True):
+        assert read_checks(record, row) == ruling.checks
+        assert set(row["refusals"]) == {check.rule for check in ruling.checks if check.binds and not check.passed}

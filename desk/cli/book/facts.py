@@ -102,12 +102,11 @@ def summarise_book(name: str, steps: Sequence[BookStep], waiting: Sequence[BookF
 
 def list_refusals(one: BookStep) -> list[dict[str, Any]]:
     """Return each rule that refused targets of a step, with the first symbols: actual value, limit, what failed."""
-    from ....risk import RuleCheck
+    from ....risk import read_checks
 
     found: dict[str, list[dict[str, Any]]] = {}
     for ruling in one.decision["rulings"]:
-        for record in ruling["checks"]:
-            check = RuleCheck(**record)
+        for check in read_checks(one.decision, ruling):
             if check.binds and not check.passed:
                 told = check.told()
                 named = {"symbol": ruling["asset"], **{part: told[part] for part in ("actual", "limit", "about")}}
