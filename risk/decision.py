@@ -367,11 +367,10 @@ class _Judge:
         return after
 
     def _weigh(self, totals: Totals) -> tuple[tuple[Value, ...], dict[str, str], bool]:
-        """Return the values of the rules on totals, what decides them, and whether they fit."""
+        """Return the values of the rules on totals, the sector and the style that break theirs, and whether all fit."""
         values = totals.measure()
         fits = self._hold(TOTAL_RULES, values, False)
-        named = self.policy.sector_cap_bp is not None or self.policy.style_cap_bp is not None
-        return values, dict(zip(("sector", "style"), totals.name_largest(), strict=True)) if named else {}, fits
+        return values, {} if fits else totals.name_broken(values), fits
 
     def describe_book(self, totals: Totals) -> tuple[RuleCheck, ...]:
         """Return the rules of the whole book."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from .policy import Policy
-from .rules import BP, HUNDREDTHS, SignalChange, Value
+from .rules import BP, HUNDREDTHS, TOTAL_RULES, SignalChange, Value, holds, list_limits
 from .state import UNKNOWN, BookState, NetSum
 
 
@@ -82,9 +82,16 @@ class Totals:
         margin, recent = -(-self.margin // BP), self.turnover + self.recent
         return self.gross, self.net.worst, self.turnover, recent, margin, self.names, sector, style
 
-    def name_largest(self) -> tuple[str, str]:
-        """Return the sector and the style whose sums are the largest; empty where they are not limited."""
-        return _name_largest(self.sectors), _name_largest(self.styles)
+    def name_broken(self, values: tuple[Value, ...]) -> dict[str, str]:
+        """Return the largest sector and style where their sums break the policy, by rule."""
+        limits = dict(zip(TOTAL_RULES, list_limits(self.policy)[-len(TOTAL_RULES) :], strict=True))
+        measured = dict(zip(TOTAL_RULES, values, strict=True))
+        sums = {"sector": self.sectors, "style": self.styles}
+        return {
+            rule: _name_largest(groups)
+            for rule, groups in sums.items()
+            if groups and not holds(measured[rule], limits[rule])
+        }
 
 
 def _weigh(exposure: int, policy: Policy) -> int:
