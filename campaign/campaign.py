@@ -33,6 +33,7 @@ from ..agents.nodes import Documents, select_documents
 from ..agents.offline import OFFLINE_DESCRIPTION, OfflineResearcher
 from ..evaluation import (
     Budget,
+    Closing,
     Evaluator,
     PanelContext,
     ResultsBuilder,
@@ -64,7 +65,8 @@ from ..sandbox import draw_seed
 from ..search import SearchConstraints, read_seeds
 from .book_record import WORKSPACE
 from .progress import STATUS_RUNNING, Progress, ProgressReporter, refuse_undecided
-from .trade import summary, trade
+from .rehearsal import rehearse
+from .trade import Trade, summary, trade
 from .traded_result import TradedResult
 
 CONTEXT_FILE = "context.db"
@@ -424,8 +426,16 @@ class Campaign:
             "book": closing.book.record() if closing.book else None,
             "stress": closing.stress,
             **self._reveal_truth(evaluator, builder, accepted, open_sealed=bool(closing.sealed)),
-            "signals": summary(traded, evaluator.panel.dates[-1]),
+            "signals": self._summarise(traded, closing, evaluator),
         }
+
+    def _summarise(self, traded: Trade | None, closing: Closing, evaluator: Evaluator) -> dict[str, Any] | None:
+        """Return what the risk gate said at the close, and what it would have said on the days before it."""
+        said, settings = summary(traded, evaluator.panel.dates[-1]), self.settings
+        if said is None or traded is None:
+            return None
+        days = rehearse(closing, evaluator.panel, settings.evidence, settings.risk, evaluator.ledger, traded.doubt_e8)
+        return {**said, "days": days}
 
     def _reveal_truth(
         self, evaluator: Evaluator, builder: ResultsBuilder, accepted: Sequence[str], *, open_sealed: bool

@@ -36,7 +36,7 @@ class TradedResult(CampaignResult):
     def signals(self) -> tuple[Signal, ...]:
         """Return the signals that the risk gate approved at the close."""
         rulings = (self.decision or {}).get("rulings", ())
-        return tuple(Signal(**ruling["signal"]) for ruling in rulings if ruling["approved"])
+        return tuple(Signal.restore(ruling["signal"]) for ruling in rulings if ruling["approved"])
 
     def portfolio(self, *, gated: bool = True) -> Any:
         """Return a vectorbt `Portfolio` of the campaign's book on the days of its backtest.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
-from typing import Final
+from typing import Any, Final
 
 from ..ledger import JSON, AlphaloomError
 
@@ -66,6 +67,11 @@ class Signal:
         mistake = find_mistake(self)
         if mistake:
             raise RiskError(mistake[1], field=mistake[0], got=getattr(self, mistake[0]), code="signal")
+
+    @classmethod
+    def restore(cls, record: Mapping[str, Any]) -> Signal:
+        """Return a signal from its record."""
+        return cls(**{**record, "until": date.fromisoformat(record["until"])})
 
     def record(self) -> dict[str, JSON]:
         """Return the signal as a JSON-able object."""

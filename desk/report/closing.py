@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         BookResult,
         CombinationSummary,
         Figure,
+        GateDay,
         ModelBill,
         Results,
         RuleCheckLine,
@@ -87,6 +88,7 @@ class Risk:
     refused: Sequence[tuple[str, str, str]]
     more: str
     book: Sequence[tuple[str, str, str, str]]
+    days: Sequence[tuple[str, str, str, str, str, str, str]]
 
 
 def exam_rows(exam: SealedExam | None) -> Facts:
@@ -241,7 +243,23 @@ def build_risk(signals: SignalSummary | None) -> Risk | None:
         standings=[(short_id(name), _describe_standing(line)) for name, line in sorted(signals.standings.items())],
         refused=[_make_refused_row(signal) for signal in refused[:MAX_REFUSED_SIGNALS_SHOWN]],
         more=f"and {more:,} more" if more > 0 else "",
-        book=[_make_check_row(check) for check in signals.book],
+        book=[_make_check_row(check) for check in signals.book if check.limit is not None],
+        days=[_make_day_row(day) for day in signals.days],
+    )
+
+
+def _make_day_row(day: GateDay) -> tuple[str, str, str, str, str, str, str]:
+    named = "; ".join(f"{one.asset}: {', '.join(one.rules)}".replace("_", " ") for one in day.refused)
+    more = day.asked - day.approved - len(day.refused)
+    refused = f"{named}; and {count(more)} more" if more > 0 else named
+    return (
+        day.day,
+        count(day.asked),
+        count(day.approved),
+        refused,
+        count(day.held),
+        count(day.kept),
+        percent(day.gross, 0),
     )
 
 

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
         CombinationSummary as CombinationSummary,
         CombinerComparison as CombinerComparison,
         CombinerFigures as CombinerFigures,
+        GateDay as GateDay,
         IntervalEstimate as IntervalEstimate,
         ModelBill as ModelBill,
+        RefusedTarget as RefusedTarget,
         RuleCheckLine as RuleCheckLine,
         SealedExam as SealedExam,
         SealedFactor as SealedFactor,
@@ -93,8 +95,9 @@ else:
             "baseline_records": "Baseline BaselineAddition BaselineMember PublishedFormula",
             "builder": "ResultsBuilder",
             "close_records": (
-                "BookResult CombinationSummary CombinerComparison CombinerFigures IntervalEstimate ModelBill "
-                "RuleCheckLine SealedExam SealedFactor SignalLine SignalSummary SpendSummary StandingLine StressTable"
+                "BookResult CombinationSummary CombinerComparison CombinerFigures GateDay IntervalEstimate ModelBill "
+                "RefusedTarget RuleCheckLine SealedExam SealedFactor SignalLine SignalSummary SpendSummary "
+                "StandingLine StressTable"
             ),
             "closing": "unseal",
             "factor_records": (

@@ -211,6 +211,39 @@ class StandingLine(ResultsPart):
     members: tuple[str, ...] = ()
 
 
+class RefusedTarget(ResultsPart):
+    """A target that the risk gate refused, with the rules."""
+
+    asset: str
+    rules: tuple[str, ...] = ()
+
+
+class GateDay(ResultsPart):
+    """One of the last days of the backtest, on which the risk gate was asked about a book that lives.
+
+    Attributes
+    ----------
+    day
+        The session that was decided for.
+    asked, approved
+        Counts of targets.
+    refused
+        The first targets that were refused.
+    held, kept
+        Names held at the close before, and those of them that were bought on the first day and never sold.
+    gross
+        Exposure at that close, as a share of equity.
+    """
+
+    day: str = ""
+    asked: int = 0
+    approved: int = 0
+    refused: tuple[RefusedTarget, ...] = ()
+    held: int = 0
+    kept: int = 0
+    gross: Figure = None
+
+
 class SignalSummary(ResultsPart):
     """The risk gate's decision for the trading day after the panel's last.
 
@@ -234,6 +267,8 @@ class SignalSummary(ResultsPart):
         The rules of evidence, which are those of every signal, and what the record said, by id.
     policy_notes
         Limits of the campaign file that are looser than the workspace's policy, which holds.
+    days
+        What the gate would have said on the last days of the backtest, given what was held; empty without a backtest.
     """
 
     id: str = ""
@@ -250,6 +285,7 @@ class SignalSummary(ResultsPart):
     evidence: tuple[RuleCheckLine, ...] = ()
     standings: Mapping[str, StandingLine] = {}
     policy_notes: tuple[str, ...] = ()
+    days: tuple[GateDay, ...] = ()
     decisions: tuple[SignalLine, ...] = ()
 
 
