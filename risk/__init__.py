@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     )
     from .standing import SEPARATOR as SEPARATOR, Standing as Standing, list_ids as list_ids
     from .state import AssetFacts as AssetFacts, BookState as BookState, Mode as Mode
+    from .units import LIMIT_UNITS as LIMIT_UNITS, RULE_UNITS as RULE_UNITS
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
@@ -63,5 +64,6 @@ else:
             "sizing": "SizedBook Sizing measure_doubt size_book",
             "standing": "SEPARATOR Standing list_ids",
             "state": "AssetFacts BookState Mode",
+            "units": "LIMIT_UNITS RULE_UNITS",
         },
     )

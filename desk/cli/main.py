@@ -27,6 +27,7 @@ from .library import commands as library
 from .models import commands as models, route
 from .news import commands as news
 from .options import FormulaCommand
+from .risk import commands as risk
 from .serve import calls, serve, tokens
 
 EPILOG = (
@@ -71,6 +72,7 @@ app.add_typer(score.app, name="factor")
 app.add_typer(library.app, name="library")
 app.add_typer(evidence, name="evidence")
 app.add_typer(book.app, name="book")
+app.add_typer(risk.app, name="risk")
 app.add_typer(data, name="data")
 app.add_typer(news.app, name="news")
 sandbox.app.command(short_help="Run a Python factor contained, and say whether it sees the future.")(sandbox.check)
