@@ -25,7 +25,9 @@ if TYPE_CHECKING:
         Policy as Policy,
         PolicyException as PolicyException,
         RiskLimits as RiskLimits,
+        digest_policy as digest_policy,
     )
+    from .policy_diff import PolicyChange as PolicyChange, compare_policies as compare_policies
     from .policy_file import POLICY_FILE as POLICY_FILE, read_policy as read_policy
     from .record import read_standings as read_standings
     from .rules import (
@@ -56,7 +58,8 @@ else:
         {
             "decision": "Approved Decision decide read_checks",
             "events": "BookEvent DayRolled Delisted Filled Flowed ModeSet Paid Priced Rejected apply",
-            "policy": "STANDING_RULES RiskLimits Policy PolicyException",
+            "policy": "STANDING_RULES RiskLimits Policy PolicyException digest_policy",
+            "policy_diff": "PolicyChange compare_policies",
             "policy_file": "POLICY_FILE read_policy",
             "record": "read_standings",
             "rules": "BP DAYS_OF_TURNOVER RULES RuleCheck SignalChange",

@@ -6,12 +6,11 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 import numpy as np
 
-from ...ledger import Ledger, read_settings
+from ...ledger import Ledger
 from ...market import Panel
 from ...portfolio import PaperAccount
 from ...risk import (
@@ -128,17 +127,15 @@ def read_held_book(ledger: Ledger, name: str) -> HeldBook:
     )
 
 
-def find_policy(ledger: Ledger, evidence: Sequence[str], file: Path | None = None) -> Policy:
-    """Return the policy that holds for signals: the workspace's, or a file's, as their campaigns tighten it.
+def find_policy(ledger: Ledger, evidence: Sequence[str], policy: Policy | None = None) -> Policy:
+    """Return the policy that holds for signals, the workspace's by default, as their campaigns tighten it.
 
     Parameters
     ----------
     evidence
         What each signal names as its evidence.
-    file
-        A policy file in place of the workspace's.
     """
-    policy = read_policy(ledger.workspace) if file is None else read_settings(file, Policy)
+    policy = policy or read_policy(ledger.workspace)
     names = {name for text in evidence for name in list_ids(text)}
     found = {row.run for row in ledger.library.rows() if row.factor_id in names and row.origin in FOUND_BY_CAMPAIGN}
     for run in ledger.runs.all():

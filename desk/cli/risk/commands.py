@@ -1,4 +1,4 @@
-"""The commands on the risk gate: read a policy, compare two, and ask the gate for the signals of a file."""
+"""The command that asks the risk gate for the signals of a file, and the group of those on policies."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ import typer
 
 from ..console import print_object
 from ..options import AsJson, CampaignFile, DataOptions, PanelFile, SectorsFile, Workspace, check_file_exists
+from . import policy as policy_commands
 
 app = typer.Typer(no_args_is_help=True, help="Read the limits of the risk gate, and ask it without trading.")
+app.add_typer(policy_commands.app, name="policy")
 
 
 @app.command()

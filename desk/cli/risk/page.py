@@ -11,6 +11,10 @@ from ..options import data_line
 
 MAX_REFUSALS_SHOWN = 30
 MODE_VALUES = ("active", "reducing", "halted")
+TOTALS_NOTE = (
+    "Totals count each signal that is refused on its own as the worse of traded and not traded: mend those first."
+)
+TOTALS = {"gross", "net", "turnover", "recent_turnover", "margin", "positions", "sector", "style"}
 
 
 def print_check(facts: Mapping[str, Any]) -> None:
@@ -23,10 +27,18 @@ def print_check(facts: Mapping[str, Any]) -> None:
         _print_refused(one)
     if (more := len(facts["refusals"]) - MAX_REFUSALS_SHOWN) > 0:
         print_plain(f"and {count(more)} more refused; --json has all")
+    if facts["refused"] and _blames_totals(facts["refusals"]):
+        print_plain(TOTALS_NOTE)
     if facts["uncomputed"]:
         print_plain(f"The share that passes was not computed for the {count(facts['uncomputed'])} smallest changes.")
     said = f"{plural(facts['approved'], 'signal')} approved, {count(facts['refused'])} refused"
     print_plain(f"{said}, under policy {facts['policy'][:16]}.")
+
+
+def _blames_totals(refusals: list[dict[str, Any]]) -> bool:
+    """Return whether a total refused a signal while another rule refused one too."""
+    rules = {rule["rule"] for one in refusals for rule in one["rules"]}
+    return bool(rules & TOTALS) and bool(rules - TOTALS)
 
 
 def _print_rules(rules: list[dict[str, Any]]) -> None:
@@ -41,8 +53,10 @@ def _print_rules(rules: list[dict[str, Any]]) -> None:
             table.add_row(name, "", "", "binds no signal", "", "0")
             continue
         actual, limit = format_value(row["rule"], row["actual"]), format_limit(row["rule"], row["limit"])
+        if row["actual"] is row["limit"] is None:
+            actual = "not measured"
         about = f" ({row['about']})" if row["about"] else ""
-        symbol = make_text(row["symbol"] + about)
+        symbol = make_text(row["symbol"] + about if row["refused"] or row["actual"] else "")
         unit = "" if row["rule"] == "trading_state" else row["unit"]
         table.add_row(name, actual, limit, unit, symbol, count(row["refused"]))
     stdout_console().print(table)

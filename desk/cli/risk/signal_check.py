@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import DeskError
 from ..options import DataOptions
 from ..run_lookup import DEFAULT_WORKSPACE, open_record
+from .policy_facts import read_policy_file
 from .signal_file import read_signals
 
 if TYPE_CHECKING:
@@ -25,9 +26,10 @@ def compute_check(
     from ..targets import cut_panel, find_settings
 
     signals = read_signals(file)
+    given = read_policy_file(policy_file) if policy_file else None
     with open_record(place.workspace or DEFAULT_WORKSPACE) as ledger:
         held = read_held_book(ledger, book) if book else HeldBook.empty()
-        policy = find_policy(ledger, [signal.evidence for signal in signals], policy_file)
+        policy = find_policy(ledger, [signal.evidence for signal in signals], given)
         settings = find_settings(ledger, held.run, place)
         panel = cut_panel(settings.market.open(settings.seed)[0], day)
         _refuse_other_day(held, panel)
