@@ -9,7 +9,7 @@ from alphaloom.risk import LIMIT_UNITS, RULE_UNITS, RULES, Policy, PolicyExcepti
 from .test_laws import policies
 
 OPPOSITE = {"tighter": "looser", "looser": "tighter", "added": "gone", "gone": "added", "both": "both"}
-LISTS = st.builds(
+LISTS: st.SearchStrategy[dict[str, object]] = st.builds(
     dict,
     restricted=st.sampled_from([(), ("AAA",), ("BBB", "AAA"), ("AAA", "BBB")]),
     admitted=st.sampled_from([("accepted",), ("member", "accepted"), ("accepted", "member"), ("by_hand",)]),
