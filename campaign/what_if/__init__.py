@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from .held_book import HeldBook as HeldBook, find_policy as find_policy, read_held_book as read_held_book
     from .scenario import (
         EVERY as EVERY,
-        Scenario as Scenario,
+        BookScenario as BookScenario,
         make_crash as make_crash,
         make_field_move as make_field_move,
         make_given as make_given,
@@ -28,7 +28,7 @@ else:
         __name__,
         {
             "held_book": "HeldBook find_policy read_held_book",
-            "scenario": "EVERY Scenario make_crash make_field_move make_given make_month",
+            "scenario": "EVERY BookScenario make_crash make_field_move make_given make_month",
             "signal_check": "RefusedSignal SignalCheck check_signals tell_check",
             "stress": "BookStress NameLoss stress_book",
         },

@@ -28,7 +28,7 @@ LEAST_CHANGE: Final = 0
 
 
 @dataclass(frozen=True)
-class Question:
+class GateQuestion:
     """What the gate was asked: signals of different symbols, book, policy, day, and what the record says."""
 
     signals: tuple[Signal, ...]
@@ -58,7 +58,7 @@ def scale_change(signal: Signal, held_e8: int, per_mille: int) -> Signal:
     return replace(signal, **parts)
 
 
-def find_passing_share(question: Question, place: int) -> int | None:
+def find_passing_share(question: GateQuestion, place: int) -> int | None:
     """Return the largest share of a refused signal's change that the gate approves, in whole per mille.
 
     Everything else stays as asked. One per mille more is refused. None where even the smallest change is refused. Where
@@ -81,7 +81,7 @@ def can_shrink(refusals: Sequence[str], signal: Signal, held_e8: int) -> bool:
     return SIZE_RULES.issuperset(refusals) or held_e8 * signal.target_e8 < 0
 
 
-def describe_need(check: RuleCheck, question: Question) -> str:
+def describe_need(check: RuleCheck, question: GateQuestion) -> str:
     """Return what a rule that refused a signal needs, in words."""
     if check.rule in STANDING_RULES:
         return _describe_evidence(check, question)
@@ -127,7 +127,7 @@ def _describe_age(check: RuleCheck) -> str:
     return "a newer price of the symbol in the panel"
 
 
-def _describe_evidence(check: RuleCheck, question: Question) -> str:
+def _describe_evidence(check: RuleCheck, question: GateQuestion) -> str:
     if check.about not in question.standings:
         return f"{check.about} is not in the ledger of this workspace: nothing can stand in for it"
     policy = question.policy

@@ -38,7 +38,7 @@ EVERY: Final = "*"
 
 
 @dataclass(frozen=True)
-class Scenario:
+class BookScenario:
     """Moves of names, and the assumptions behind them in plain words.
 
     Attributes
@@ -56,7 +56,7 @@ class Scenario:
     notes: tuple[str, ...]
 
 
-def make_crash(panel: Panel, names: Sequence[str]) -> Scenario:
+def make_crash(panel: Panel, names: Sequence[str]) -> BookScenario:
     """Return a fall of the market by a fifth, times each name's beta at the panel's last day."""
     rows = panel.rows(max(panel.days - READ_DAYS, 0), panel.days)
     beta = measure_exposures(rows).beta[-1]
@@ -74,7 +74,9 @@ def make_crash(panel: Panel, names: Sequence[str]) -> Scenario:
     return _limit_losses("crash: the market falls by 20 %", moves, notes)
 
 
-def make_month(ledger: Ledger, panel: Panel, dataset: str, month: str, names: Sequence[str], evidence: str) -> Scenario:
+def make_month(
+    ledger: Ledger, panel: Panel, dataset: str, month: str, names: Sequence[str], evidence: str
+) -> BookScenario:
     """Return each name's own return in a month of the panel; of a name without one the mean of its sector, or of all.
 
     Parameters
@@ -120,7 +122,7 @@ def make_month(ledger: Ledger, panel: Panel, dataset: str, month: str, names: Se
     return _limit_losses(f"{month} again ({len(rows)} days)", moves, notes)
 
 
-def make_field_move(panel: Panel, field: str, change: float, names: Sequence[str]) -> Scenario:
+def make_field_move(panel: Panel, field: str, change: float, names: Sequence[str]) -> BookScenario:
     """Return a change of a column of the panel, times each name's sensitivity to it.
 
     The sensitivity is the slope of a name's last 250 daily returns on the changes of the column on those days.
@@ -154,7 +156,7 @@ def make_field_move(panel: Panel, field: str, change: float, names: Sequence[str
     return _limit_losses(f"{field} {change:+g}", moves, notes)
 
 
-def make_given(panel: Panel, given: Mapping[tuple[str, str], float], names: Sequence[str], source: str) -> Scenario:
+def make_given(panel: Panel, given: Mapping[tuple[str, str], float], names: Sequence[str], source: str) -> BookScenario:
     """Return moves that a person gives, by ("symbol", name) or ("sector", name); the symbol goes before its sector.
 
     ("symbol", "*") is every other name. A name that nothing names does not move.
@@ -205,12 +207,12 @@ def _count_filled(lack: str, counts: tuple[int, int], whole: int) -> str:
     )
 
 
-def _limit_losses(title: str, moves: Mapping[str, float], notes: Sequence[str]) -> Scenario:
+def _limit_losses(title: str, moves: Mapping[str, float], notes: Sequence[str]) -> BookScenario:
     """Return a scenario in which no price falls by more than all of it."""
     beyond = sum(move < -1.0 for move in moves.values())
     cut = [f"{beyond} names would fall by more than all of their price: by all of it is assumed."] if beyond else []
     limited = {name: max(move, -1.0) for name, move in moves.items()}
-    return Scenario(title, limited, tuple(note for note in (*notes, *cut) if note))
+    return BookScenario(title, limited, tuple(note for note in (*notes, *cut) if note))
 
 
 def _read_daily_value(panel: Panel, field: str) -> NDArray[np.float64]:

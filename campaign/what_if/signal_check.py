@@ -23,7 +23,7 @@ from ...risk import (
 from ..facts import read_facts
 from ..trade import next_trading_day
 from .held_book import HeldBook
-from .remedies import Question, can_shrink, describe_need, find_passing_share
+from .remedies import GateQuestion, can_shrink, describe_need, find_passing_share
 
 MOST_SHARES: Final = 100
 """Refused signals for which the share that passes is computed, the largest changes first: each asks the gate ten
@@ -31,7 +31,7 @@ times."""
 
 
 @dataclass(frozen=True)
-class Refusal:
+class RuleRefusal:
     """A rule that refused a signal, with what it needs."""
 
     check: RuleCheck
@@ -57,7 +57,7 @@ class RefusedSignal:
 
     signal: Signal
     held_e8: int
-    refusals: tuple[Refusal, ...]
+    refusals: tuple[RuleRefusal, ...]
     share: int | None
 
 
@@ -125,7 +125,7 @@ def check_signals(
     for evidence in sorted({signal.evidence for signal in signals}):
         if not standings.keys() >= {*list_ids(evidence)}:
             standings |= read_standings(ledger, evidence)
-    question = Question(tuple(signals), state, policy, now, standings)
+    question = GateQuestion(tuple(signals), state, policy, now, standings)
     decision = decide(signals, state, policy, now, standings)
     refused, uncomputed = _describe_refused(question, decision)
     return SignalCheck(decision, tuple(_find_worst(decision)), refused, uncomputed)
@@ -144,7 +144,7 @@ def _rank(check: RuleCheck) -> tuple[bool, bool, int]:
     return not check.passed, check.actual is None, abs(check.actual or 0)
 
 
-def _describe_refused(question: Question, decision: Decision) -> tuple[tuple[RefusedSignal, ...], int]:
+def _describe_refused(question: GateQuestion, decision: Decision) -> tuple[tuple[RefusedSignal, ...], int]:
     """Return the refused signals, and how many that might pass in part have no share computed."""
     held = question.state.positions
     places: dict[str, list[int]] = {}
@@ -162,8 +162,10 @@ def _describe_refused(question: Question, decision: Decision) -> tuple[tuple[Ref
     return rows, len(able) - len(shares)
 
 
-def _list_refusals(checks: Iterable[RuleCheck], question: Question) -> tuple[Refusal, ...]:
-    return tuple(Refusal(check, describe_need(check, question)) for check in checks if check.binds and not check.passed)
+def _list_refusals(checks: Iterable[RuleCheck], question: GateQuestion) -> tuple[RuleRefusal, ...]:
+    return tuple(
+        RuleRefusal(check, describe_need(check, question)) for check in checks if check.binds and not check.passed
+    )
 
 
 def tell_check(check: RuleCheck) -> dict[str, Any]:

@@ -12,13 +12,13 @@ from ...risk import UNITS_PER_EQUITY, DayRolled, Policy, Priced, RuleCheck, appl
 from ..facts import SymbolFacts, read_facts
 from ..trade import next_trading_day
 from .held_book import HeldBook
-from .scenario import Scenario
+from .scenario import BookScenario
 
 SOLD_SHARE: Final = 0.1
 """Share of a usual day's value that is sold of a name in a day."""
 MOST_SOLD: Final = 0.9
 """Share of a book whose liquidation is timed."""
-AT_ONCE: Final = "The limits read all moves as those of one session."
+ONE_SESSION: Final = "The limits read all moves as those of one session."
 UNPRICED: Final = "are not in the panel: they do not move"
 NO_SECTOR: Final = "unknown"
 UNWANTED: Final = "other"
@@ -76,7 +76,7 @@ class BookStress:
         without a known volume are too much of the book.
     """
 
-    scenario: Scenario
+    scenario: BookScenario
     day: str
     equity: float
     loss: float
@@ -96,7 +96,7 @@ class BookStress:
         )
 
 
-def stress_book(held: HeldBook, panel: Panel, policy: Policy, scenario: Scenario) -> BookStress:
+def stress_book(held: HeldBook, panel: Panel, policy: Policy, scenario: BookScenario) -> BookStress:
     """Move the positions of a book as a scenario says; nothing is recorded.
 
     Parameters
@@ -107,7 +107,7 @@ def stress_book(held: HeldBook, panel: Panel, policy: Policy, scenario: Scenario
     account = held.account
     facts = read_facts(panel, {*account.holdings}, policy.style_cap_bp is not None) if account.holdings else {}
     weights, lost = account.weights(), len(account.holdings.keys() - scenario.moves.keys())
-    notes = [*scenario.notes, *([f"{lost} held names {UNPRICED}."] if lost else []), AT_ONCE]
+    notes = [*scenario.notes, *([f"{lost} held names {UNPRICED}."] if lost else []), ONE_SESSION]
     names = []
     for symbol, holding in account.holdings.items():
         one, move = facts.get(symbol), scenario.moves.get(symbol, 0.0)
@@ -134,7 +134,7 @@ def stress_book(held: HeldBook, panel: Panel, policy: Policy, scenario: Scenario
 
 
 def _compare_rules(
-    held: HeldBook, panel: Panel, policy: Policy, facts: Mapping[str, SymbolFacts], scenario: Scenario
+    held: HeldBook, panel: Panel, policy: Policy, facts: Mapping[str, SymbolFacts], scenario: BookScenario
 ) -> tuple[tuple[RuleCheck, ...], tuple[RuleCheck, ...]]:
     """Return the rules on the book and on totals at the next session, before and after the moves.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given, settings, strategies as st
 
-from alphaloom.campaign.what_if.remedies import PER_MILLE, Question, find_passing_share, scale_change
+from alphaloom.campaign.what_if.remedies import PER_MILLE, GateQuestion, find_passing_share, scale_change
 from alphaloom.risk import BookState, Policy, decide
 from alphaloom.risk.signal import Signal
 
@@ -18,7 +18,7 @@ def test_the_share_passes_and_one_per_mille_more_does_not(
     asked: list[Signal], state: BookState, policy: Policy
 ) -> None:
     asked = list({signal.asset: signal for signal in asked}.values())
-    question = Question(tuple(asked), state, policy, NOW, KNOWN)
+    question = GateQuestion(tuple(asked), state, policy, NOW, KNOWN)
     approved = {one.signal for one in decide(asked, state, policy, NOW, KNOWN).approved}
     for place, signal in enumerate(asked):
         if signal in approved:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from alphaloom.campaign.what_if import (
+    BookScenario,
     HeldBook,
-    Scenario,
     make_crash,
     make_field_move,
     make_given,
@@ -64,7 +64,7 @@ MOVES = st.fixed_dictionaries({name: st.floats(-1.0, 2.0) for name in SYMBOLS})
 @settings(max_examples=40)
 @given(BOOKS, MOVES)
 def test_losses_add_up_and_the_state_of_the_gate_loses_the_same(held: HeldBook, moves: dict[str, float]) -> None:
-    found = stress_book(held, PANEL, Policy(sector_cap_bp=2_000), Scenario("any", moves, ()))
+    found = stress_book(held, PANEL, Policy(sector_cap_bp=2_000), BookScenario("any", moves, ()))
     for parts in ([one.loss for one in found.names], found.by_sector.values(), found.by_part.values()):
         assert math.fsum(parts) == pytest.approx(found.loss, abs=1e-6)
     left = held.account.equity - found.loss
@@ -76,7 +76,7 @@ def test_losses_add_up_and_the_state_of_the_gate_loses_the_same(held: HeldBook, 
 
 @given(BOOKS)
 def test_a_scenario_of_nothing_changes_nothing(held: HeldBook) -> None:
-    for scenario in (Scenario("none", dict.fromkeys(SYMBOLS, 0.0), ()), make_given(PANEL, {}, SYMBOLS, "f")):
+    for scenario in (BookScenario("none", dict.fromkeys(SYMBOLS, 0.0), ()), make_given(PANEL, {}, SYMBOLS, "f")):
         found = stress_book(held, PANEL, Policy(), scenario)
         assert found.loss == 0.0
         assert found.before == found.after

@@ -16,13 +16,15 @@ from ..run_lookup import DEFAULT_WORKSPACE, open_record
 from ..table_file import MistakeList, parse_number_cell, parse_text_cell, read_table_file
 
 if TYPE_CHECKING:
-    from ....campaign.what_if import BookStress, HeldBook, Scenario
+    from ....campaign.what_if import BookScenario, BookStress, HeldBook
     from ....ledger import Ledger
     from ....market import Panel
 
 MONTH = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])")
 FIELD_MOVE = re.compile(r"([A-Za-z_]\w*)\s+([+-][0-9]+(?:\.[0-9]+)?)")
-FORMS = 'crash, a month such as 2008-10, a column with its change such as "yield_10y +2.0", or a table of moves'
+SCENARIO_FORMS = (
+    'crash, a month such as 2008-10, a column with its change such as "yield_10y +2.0", or a table of moves'
+)
 MAX_MOVE = 100.0
 
 
@@ -30,7 +32,9 @@ def stress(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The book's name.")],
     scenario: Annotated[
         str,
-        typer.Option("--scenario", metavar="SCENARIO", help=f"What happens: {FORMS} (symbol or sector, and move)."),
+        typer.Option(
+            "--scenario", metavar="SCENARIO", help=f"What happens: {SCENARIO_FORMS} (symbol or sector, and move)."
+        ),
     ],
     panel: PanelFile = None,
     sectors: SectorsFile = None,
@@ -87,7 +91,7 @@ def _read_moves(text: str) -> dict[tuple[str, str], float] | None:
             "This is no scenario, and no file has this name.",
             field="--scenario",
             got=text,
-            allowed=FORMS,
+            allowed=SCENARIO_FORMS,
             hint="A change is in the unit of the column: +2.0 for two points of a yield in percent.",
             code="scenario",
         )
@@ -118,7 +122,7 @@ def _build_scenario(
     ledger: Ledger,
     held: HeldBook,
     data: tuple[Panel, str],
-) -> Scenario:
+) -> BookScenario:
     from ....campaign.what_if import make_crash, make_field_move, make_given, make_month
 
     panel, dataset = data

@@ -9,7 +9,7 @@ from ...figures import count, percent, plural
 from ..console import make_text, print_plain, stdout_console
 from ..options import data_line
 
-MAX_REFUSALS_SHOWN = 30
+MAX_SIGNALS_SHOWN = 30
 MODE_VALUES = ("active", "reducing", "halted")
 TOTALS_NOTE = (
     "Totals count each signal that is refused on its own as the worse of traded and not traded: mend those first."
@@ -23,9 +23,9 @@ def print_check(facts: Mapping[str, Any]) -> None:
     beside = f"beside the book {facts['book']}" if facts["book"] else "beside an empty book"
     print_plain(f"Signals for {facts['for']}, {beside}, at the close of {facts['day']}.")
     _print_rules(facts["rules"])
-    for one in facts["refusals"][:MAX_REFUSALS_SHOWN]:
+    for one in facts["refusals"][:MAX_SIGNALS_SHOWN]:
         _print_refused(one)
-    if (more := len(facts["refusals"]) - MAX_REFUSALS_SHOWN) > 0:
+    if (more := len(facts["refusals"]) - MAX_SIGNALS_SHOWN) > 0:
         print_plain(f"and {count(more)} more refused; --json has all")
     if facts["refused"] and _blames_totals(facts["refusals"]):
         print_plain(TOTALS_NOTE)
