@@ -14,6 +14,7 @@ from ...ledger import Ledger
 from ...market import Panel
 from ...portfolio import PaperAccount
 from ...risk import (
+    BP,
     UNITS_PER_EQUITY,
     BookState,
     Mode,
@@ -27,7 +28,7 @@ from ...risk import (
 )
 from ..book import begin
 from ..book_record import find_book, list_orders, list_steps, list_waiting_orders
-from ..facts import BP, SymbolFacts, list_sessions
+from ..facts import SymbolFacts, list_sessions
 from ..trade import CENTS, START_CENTS
 
 FOUND_BY_CAMPAIGN: Final = ("accepted", "member")

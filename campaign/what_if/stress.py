@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ...market import Panel
+from ...portfolio import OTHER, divide_profit
 from ...risk import UNITS_PER_EQUITY, DayRolled, Policy, Priced, RuleCheck, apply, decide
 from ..facts import SymbolFacts, read_facts
 from ..trade import next_trading_day
@@ -21,10 +22,6 @@ MOST_SOLD: Final = 0.9
 ONE_SESSION: Final = "The limits read all moves as those of one session."
 UNPRICED: Final = "are not in the panel: they do not move"
 NO_SECTOR: Final = "unknown"
-UNWANTED: Final = "other"
-"""What no run or factor of the last step wants, or what several of them nearly cancel."""
-MIN_NET: Final = 0.1
-"""Share of the sizes of several weights that their sum must have, for a loss to be divided by them."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +63,7 @@ class BookStress:
     names
         Each position, the largest loss first.
     by_sector, by_part
-        The same loss by sector, and by run or factor for which the position is held (`UNWANTED` for none).
+        The same loss by sector, and by run or factor for which the position is held (`portfolio.OTHER` for none).
     before, after
         The rules on the book and on totals, before and afterwards.
     unsold
@@ -125,7 +122,7 @@ def stress_book(held: HeldBook, panel: Panel, policy: Policy, scenario: BookScen
         math.fsum(losses.values()),
         tuple(sorted(names, key=lambda one: (-one.loss, one.symbol))),
         _add_by((one.sector, one.loss) for one in names),
-        divide_losses(losses, held.parts),
+        _sort_sums({part: loss for part, loss in divide_profit(losses, held.parts).items() if loss or part != OTHER}),
         before,
         after,
         tuple(sorted(one.symbol for one in names if one.days is None)),
@@ -152,28 +149,15 @@ def _compare_rules(
     return before, after
 
 
-def divide_losses(losses: Mapping[str, float], parts: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    """Return the loss by run or factor: of each name in proportion to the signed weights that they want of it.
-
-    A name that none of them wants, or of which their weights nearly cancel, belongs to `UNWANTED`.
-    """
-    rows: list[tuple[str, float]] = []
-    for symbol, loss in losses.items():
-        own = {part: weights[symbol] for part, weights in parts.items() if weights.get(symbol)}
-        net = math.fsum(own.values())
-        if not own or abs(net) < MIN_NET * math.fsum(map(abs, own.values())):
-            rows.append((UNWANTED, loss))
-        else:
-            rows += [(part, loss * weight / net) for part, weight in own.items()]
-    return _add_by(rows)
-
-
 def _add_by(rows: Iterable[tuple[str, float]]) -> dict[str, float]:
     """Return the sum of each key, the largest first."""
     groups: dict[str, list[float]] = {}
     for key, value in rows:
         groups.setdefault(key, []).append(value)
-    sums = {key: math.fsum(values) for key, values in groups.items()}
+    return _sort_sums({key: math.fsum(values) for key, values in groups.items()})
+
+
+def _sort_sums(sums: Mapping[str, float]) -> dict[str, float]:
     return dict(sorted(sums.items(), key=lambda one: (-one[1], one[0])))
 
 

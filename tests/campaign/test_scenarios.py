@@ -17,7 +17,7 @@ from alphaloom.campaign.what_if import (
     make_given,
     stress_book,
 )
-from alphaloom.campaign.what_if.stress import divide_losses, find_sold_day
+from alphaloom.campaign.what_if.stress import find_sold_day
 from alphaloom.market import Panel
 from alphaloom.portfolio import PaperAccount
 from alphaloom.portfolio.paper_book import Holding
@@ -127,8 +127,3 @@ def test_moves_of_a_file_go_by_symbol_then_sector_then_all_others() -> None:
     assert list(moves.values()) == [-0.5, -0.1, -0.1, 0.02, 0.02, 0.02]
     scenario = make_given(PANEL, {("sector", "tech"): 0.1}, SYMBOLS, "f")
     assert any("4 of 6" in note for note in scenario.notes)
-
-
-def test_opposite_weights_and_unwanted_names_belong_to_no_part() -> None:
-    parts = {"one": {"A": 0.02, "B": 0.02}, "two": {"A": -0.02, "B": 0.06}}
-    assert divide_losses({"A": 8.0, "B": 8.0, "C": 1.0}, parts) == {"other": 9.0, "two": 6.0, "one": 2.0}

@@ -13,7 +13,7 @@ from ...figures import count, plural
 from ..console import make_text, print_object, print_plain, stdout_console
 from ..options import AsJson, Workspace
 from ..run_lookup import DEFAULT_WORKSPACE
-from .policy_facts import SHIPPED, describe_changes, describe_policy, load_policy, read_policy_file
+from .policy_facts import SHIPPED_POLICY, describe_changes, describe_policy, load_policy, read_policy_file
 
 app = typer.Typer(no_args_is_help=True, help="Read the limits of a policy file, or compare two.")
 
@@ -55,7 +55,7 @@ def diff(
     from ....risk import Policy, compare_policies
 
     own, other = (read_policy_file(file) if file else Policy() for file in (first, second))
-    facts = describe_changes(compare_policies(own, other), str(first), str(second) if second else SHIPPED)
+    facts = describe_changes(compare_policies(own, other), str(first), str(second) if second else SHIPPED_POLICY)
     if as_json:
         print_object(facts)
     else:
@@ -65,7 +65,7 @@ def diff(
 
 
 def _print_policy(facts: Mapping[str, Any], place: Path) -> None:
-    source = facts["file"] or f"{SHIPPED} ({place} has no policy.yaml)"
+    source = facts["file"] or f"{SHIPPED_POLICY} ({place} has no policy.yaml)"
     print_plain(f"Policy: {source}, digest {facts['digest'][:16]}.")
     rows = [
         [row["limit"], format_setting(row["value"]), row["unit"],

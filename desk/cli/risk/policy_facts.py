@@ -12,7 +12,7 @@ from ...errors import DeskError
 if TYPE_CHECKING:
     from ....risk import Policy, PolicyChange
 
-SHIPPED = "the shipped policy"
+SHIPPED_POLICY = "the shipped policy"
 
 
 def read_policy_file(file: Path) -> Policy:
