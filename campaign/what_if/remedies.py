@@ -59,10 +59,10 @@ def scale_change(signal: Signal, held_e8: int, per_mille: int) -> Signal:
 
 
 def find_passing_share(question: GateQuestion, place: int) -> int | None:
-    """Return the largest share of a refused signal's change that the gate approves, in whole per mille.
+    """Return the share of a refused signal's change that the gate approves, in whole per mille; one more is refused.
 
-    Everything else stays as asked. One per mille more is refused. None where even the smallest change is refused. Where
-    the gate approves shares in several ranges, it is the end of one of them.
+    Everything else stays as asked. It is the largest share, or the end of one range where the gate approves several.
+    None where even a change of nothing is refused.
     """
     if not question.passes(place, LEAST_CHANGE):
         return None
@@ -129,7 +129,7 @@ def _describe_age(check: RuleCheck) -> str:
 
 def _describe_evidence(check: RuleCheck, question: GateQuestion) -> str:
     if check.about not in question.standings:
-        return f"{check.about} is not in the ledger of this workspace: nothing can stand in for it"
+        return f"evidence that this workspace holds: {check.about} is not in the ledger, so no exception can help"
     policy = question.policy
     needs = {
         "proven": f"a verdict of {', '.join(policy.admitted) or 'a kind that the policy admits'}",

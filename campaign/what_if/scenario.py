@@ -150,7 +150,7 @@ def make_field_move(panel: Panel, field: str, change: float, names: Sequence[str
     )
     notes = [
         assumed,
-        f"The median name's |t| is {median:.1f}{weak}.",
+        f"The median name's |t| is {median:.1f}{weak}." if np.isfinite(median) else "",
         _count_filled(f"have fewer than {MIN_SENSITIVITY_DAYS} returns", counts, len(moves)),
     ]
     return _limit_losses(f"{field} {change:+g}", moves, notes)

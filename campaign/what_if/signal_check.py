@@ -26,8 +26,10 @@ from .held_book import HeldBook
 from .remedies import GateQuestion, can_shrink, describe_need, find_passing_share
 
 MOST_SHARES: Final = 100
-"""Refused signals for which the share that passes is computed, the largest changes first: each asks the gate ten
-times."""
+"""Refused signals for which the share that passes is computed at most, the largest changes first."""
+MOST_JUDGED: Final = 200_000
+"""Signals that the gate judges for these shares: each share asks for the whole file about ten times."""
+QUESTIONS_A_SHARE: Final = 10
 
 
 @dataclass(frozen=True)
@@ -154,7 +156,8 @@ def _describe_refused(question: GateQuestion, decision: Decision) -> tuple[tuple
     single = (ruling for ruling in refused if len(places[ruling.asset]) == 1)
     able = [one for one in single if can_shrink(one.refusals, one.asked, held.get(one.asset, 0))]
     able.sort(key=lambda one: (-abs(one.asked.target_e8 - held.get(one.asset, 0)), one.asset))
-    shares = {one.asset: find_passing_share(question, places[one.asset][0]) for one in able[:MOST_SHARES]}
+    most = min(MOST_SHARES, max(MOST_JUDGED // (QUESTIONS_A_SHARE * len(question.signals)), 1)) if able else 0
+    shares = {one.asset: find_passing_share(question, places[one.asset][0]) for one in able[:most]}
     rows = tuple(
         RefusedSignal(one.asked, held.get(one.asset, 0), _list_refusals(one.checks, question), shares.get(one.asset))
         for one in refused

@@ -39,7 +39,7 @@ def read_table_file(file: Path, columns: Sequence[str], field: str) -> list[tupl
             rows = list(enumerate(_read_json(read_given_text(file, "utf-8-sig")), 1))
         else:
             rows = list(_read_csv(read_given_text(file, "utf-8-sig")))
-    except (UnicodeDecodeError, csv.Error, ValueError) as error:
+    except (csv.Error, ValueError, RecursionError) as error:
         raise _table_error(file, field, str(error)[:100], "a table as .csv in UTF-8, .parquet or .json") from error
     missing = [name for name in columns if not rows or name not in rows[0][1]]
     if missing:

@@ -77,9 +77,12 @@ def format_limit(rule: str, value: float | None) -> str:
 def _print_refused(one: Mapping[str, Any]) -> None:
     held = f", held {percent(one['held'], 2)}" if one["held"] else ""
     print_plain(f"{one['symbol']} {percent(one['weight'], 2)}{held}: refused")
+    needs: dict[str, list[str]] = {}
     for rule in one["rules"]:
         actual, limit = format_value(rule["rule"], rule["actual"]), format_limit(rule["rule"], rule["limit"])
-        print_plain(f"  {rule['rule'].replace('_', ' ')}: {actual} against {limit}; needs {rule['needs']}")
+        needs.setdefault(rule["needs"], []).append(f"{rule['rule'].replace('_', ' ')} {actual} against {limit}")
+    for need, compared in needs.items():
+        print_plain(f"  {', '.join(compared)}; to pass: {need}")
     if one["passing_share"]:
         weight = percent(one["passing_weight"], 3)
         share = percent(one["passing_share"], 1)

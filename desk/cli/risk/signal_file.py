@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,8 +54,8 @@ def _parse_weight(value: Any) -> float:
 
 
 def _parse_day(value: Any) -> date:
-    if type(value) is date:
-        return value
+    if isinstance(value, date):
+        return value.date() if isinstance(value, datetime) else value
     try:
         return date.fromisoformat(value if isinstance(value, str) else "")
     except ValueError as error:
