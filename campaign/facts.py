@@ -73,7 +73,7 @@ def read_facts(panel: Panel, names: Collection[str] = (), with_styles: bool = Fa
     return {
         panel.symbols[column]: SymbolFacts(
             str(rows.dates[last[column]]),
-            _name_sector(panel, column),
+            name_sector(panel, column),
             jumps[column],
             values[column],
             {style: int(sizes[column]) for style, sizes in styles.items() if math.isfinite(sizes[column])},
@@ -135,7 +135,8 @@ def _measure_styles(rows: Panel) -> dict[str, NDArray[np.float64]]:
     return sized
 
 
-def _name_sector(panel: Panel, column: int) -> str:
+def name_sector(panel: Panel, column: int) -> str:
+    """Return the sector of a column; empty where the panel has none."""
     codes = panel.groups.get("sector")
     if codes is None or codes[column] < 0:
         return ""

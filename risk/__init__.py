@@ -25,7 +25,9 @@ if TYPE_CHECKING:
         Policy as Policy,
         PolicyException as PolicyException,
         RiskLimits as RiskLimits,
+        digest_policy as digest_policy,
     )
+    from .policy_diff import PolicyChange as PolicyChange, compare_policies as compare_policies
     from .policy_file import POLICY_FILE as POLICY_FILE, read_policy as read_policy
     from .record import read_standings as read_standings
     from .rules import (
@@ -49,13 +51,15 @@ if TYPE_CHECKING:
     )
     from .standing import SEPARATOR as SEPARATOR, Standing as Standing, list_ids as list_ids
     from .state import AssetFacts as AssetFacts, BookState as BookState, Mode as Mode
+    from .units import LIMIT_UNITS as LIMIT_UNITS, RULE_UNITS as RULE_UNITS
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
             "decision": "Approved Decision decide read_checks",
             "events": "BookEvent DayRolled Delisted Filled Flowed ModeSet Paid Priced Rejected apply",
-            "policy": "STANDING_RULES RiskLimits Policy PolicyException",
+            "policy": "STANDING_RULES RiskLimits Policy PolicyException digest_policy",
+            "policy_diff": "PolicyChange compare_policies",
             "policy_file": "POLICY_FILE read_policy",
             "record": "read_standings",
             "rules": "BP DAYS_OF_TURNOVER RULES RuleCheck SignalChange",
@@ -63,5 +67,6 @@ else:
             "sizing": "SizedBook Sizing measure_doubt size_book",
             "standing": "SEPARATOR Standing list_ids",
             "state": "AssetFacts BookState Mode",
+            "units": "LIMIT_UNITS RULE_UNITS",
         },
     )

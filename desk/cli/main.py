@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import typer
 
 from . import doctor, sandbox, targets
-from .book import commands as book
+from .book import commands as book, stress
 from .campaign import log, review, run, status
 from .data import audit, fetch, look
 from .evidence import combine, control, power, unseal, verify
@@ -27,6 +27,7 @@ from .library import commands as library
 from .models import commands as models, route
 from .news import commands as news
 from .options import FormulaCommand
+from .risk import commands as risk
 from .serve import calls, serve, tokens
 
 EPILOG = (
@@ -70,7 +71,9 @@ evidence.command(short_help="Show how accepted factors are combined, and how els
 app.add_typer(score.app, name="factor")
 app.add_typer(library.app, name="library")
 app.add_typer(evidence, name="evidence")
+book.app.command(short_help="Say what a book would lose in a scenario.")(stress.stress)
 app.add_typer(book.app, name="book")
+app.add_typer(risk.app, name="risk")
 app.add_typer(data, name="data")
 app.add_typer(news.app, name="news")
 sandbox.app.command(short_help="Run a Python factor contained, and say whether it sees the future.")(sandbox.check)

@@ -97,7 +97,7 @@ def compute_targets(run: str, place: DataOptions, day: datetime | None, held: Pa
     with open_record(workspace) as ledger:
         name = find_campaign(ledger, name).id if name else ""
         settings = find_settings(ledger, name, place)
-        panel = _cut(settings.market.open(settings.seed)[0], day)
+        panel = cut_panel(settings.market.open(settings.seed)[0], day)
         with LazySandbox(settings.sandbox) as sandbox:
             limits = settings.risk if place.campaign else None
             built = build_targets(ledger, panel, sandbox, name, _read_held(held, panel), limits)
@@ -127,7 +127,7 @@ def find_settings(ledger: Ledger, run: str, place: DataOptions) -> Settings:
     return settings_at(place)
 
 
-def _cut(panel: Panel, day: datetime | None) -> Panel:
+def cut_panel(panel: Panel, day: datetime | None) -> Panel:
     """Return the panel up to a day, which must be one of its days."""
     if day is None:
         return panel

@@ -1,0 +1,1 @@
+"""The commands on the risk gate and its policy."""
