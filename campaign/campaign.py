@@ -65,9 +65,9 @@ from ..sandbox import draw_seed
 from ..search import SearchConstraints, read_seeds
 from .book_record import WORKSPACE
 from .progress import STATUS_RUNNING, Progress, ProgressReporter, refuse_undecided
-from .rehearsal import rehearse
 from .trade import Trade, summary, trade
 from .traded_result import TradedResult
+from .what_if import rehearse
 
 CONTEXT_FILE = "context.db"
 """File of a workspace with what was derived from documents; rebuilt if it is missing."""

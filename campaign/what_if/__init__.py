@@ -1,4 +1,4 @@
-"""What would happen: signals asked of the gate beside a book, and a book under a scenario. Nothing is recorded."""
+"""What would happen: signals asked of the gate, a book under a scenario, its last days again. Nothing is recorded."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from ...lazy import lazy_names
 
 if TYPE_CHECKING:
     from .held_book import HeldBook as HeldBook, find_policy as find_policy, read_held_book as read_held_book
+    from .rehearsal import rehearse as rehearse
     from .scenario import (
         EVERY as EVERY,
         BookScenario as BookScenario,
@@ -28,6 +29,7 @@ else:
         __name__,
         {
             "held_book": "HeldBook find_policy read_held_book",
+            "rehearsal": "rehearse",
             "scenario": "EVERY BookScenario make_crash make_field_move make_given make_month",
             "signal_check": "RefusedSignal SignalCheck check_signals tell_check",
             "stress": "BookStress NameLoss stress_book",

@@ -8,18 +8,18 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..evaluation import Closing
-from ..evidence import EvidenceSettings
-from ..ledger import Ledger
-from ..market import Panel
-from ..portfolio import PaperAccount, target_weights
-from ..risk import RiskLimits
-from .book import gate_days
-from .book_record import BookSettings
-from .targets import LiveBooks, RunBook
+from ...evaluation import Closing
+from ...evidence import EvidenceSettings
+from ...ledger import Ledger
+from ...market import Panel
+from ...portfolio import PaperAccount, target_weights
+from ...risk import RiskLimits
+from ..book import gate_days
+from ..book_record import BookSettings
+from ..targets import LiveBooks, RunBook
 
 REHEARSED_DAYS: Final = 20
-MAX_NAMED: Final = 3
+MAX_NAMED_REFUSALS: Final = 3
 """Refused symbols that are named for a day."""
 
 
@@ -70,7 +70,7 @@ def _describe(body: Mapping[str, Any]) -> dict[str, Any]:
         "day": body["decided_for"],
         "asked": len(rulings),
         "approved": len(rulings) - len(refused),
-        "refused": [{"asset": row["asset"], "rules": row["refusals"]} for row in refused[:MAX_NAMED]],
+        "refused": [{"asset": row["asset"], "rules": row["refusals"]} for row in refused[:MAX_NAMED_REFUSALS]],
     }
 
 
