@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from alphaloom.desk.cli.campaign.run import CAMPAIGN_TEMPLATE
 
 EXAMPLES = {
-    *("panel", "members", "fundamentals", "sectors", "actions", "volumes", "as_of", "name", "models"),
+    *("panel", "members", "fundamentals", "symbol_changes", "sectors", "actions", "volumes", "as_of", "name", "models"),
 }  # shown by example
 
 
