@@ -36,7 +36,7 @@ from alphaloom.campaign import (
 )
 from alphaloom.campaign.campaign import Settings
 from alphaloom.desk.cli.main import run_command
-from alphaloom.evidence import Windows, fix_windows
+from alphaloom.evidence import Window, Windows, fix_windows
 from alphaloom.ledger import Ledger, Look, Opening, Run, canonical_json, compute_digest
 from alphaloom.market import Panel
 from alphaloom.portfolio import measure_book
@@ -114,9 +114,9 @@ def pay_for(ledger: Ledger, market: Market, names: Sequence[str]) -> None:
     print(f"{len(names)} trials on {describe(selection)}; opening {number} of {describe(sealed)}")
 
 
-def describe(window: object) -> str:
+def describe(window: Window) -> str:
     """Return the days of a window."""
-    return f"{window.first_day} to {window.last_day}"  # type: ignore[attr-defined]
+    return f"{window.first_day} to {window.last_day}"
 
 
 def write_exceptions(workspace: Path, names: Sequence[str]) -> None:

@@ -39,6 +39,7 @@ from alphaloom.desk.cli.evidence.null_runs import (
 )
 from alphaloom.evaluation import Budget, Evaluator, PanelContext
 from alphaloom.evaluation.checks.negative_control import ControlTally, NullRun, share_interval
+from alphaloom.evaluation.closing.results import VERDICTS
 from alphaloom.evidence import Claim, EvidenceSettings, Proposal
 from alphaloom.evidence.windows import Window, fix_windows
 from alphaloom.factors import Engine, build_planted_market, parse, row_rank_correlation, sample
@@ -271,8 +272,9 @@ def planted_campaign(seed: int, question: Question) -> dict[str, Any]:
     plants = engine.evaluate([plant.text for plant in market.plants])
     expected = market.expected_return.astype(np.float32)
     truth = [sign * mean_rank_ic(one, expected, selection) for sign, one in zip(signs, values, strict=True)]
-    members = {text for entry in record["accepted"] for text in (entry.get("texts") or {}).values()}
-    parts = engine.evaluate(sorted(members))
+    texts = {entry["id"]: entry["text"] for kind in VERDICTS for entry in record.get(kind) or ()}
+    members = {name for entry in record["accepted"] for name in entry.get("members") or ()}
+    parts = engine.evaluate([texts[name] for name in sorted(members)])
     true_parts = sum(1 for one in parts if abs(mean_rank_ic(one, expected, selection)) >= FALSE)
     held = [*values, *parts]
     likeness = [max((abs(mean_rank_ic(one, plant, whole)) for one in held), default=0.0) for plant in plants]

@@ -26,7 +26,6 @@ from ..risk import (
     BP,
     DAYS_OF_TURNOVER,
     UNITS_PER_EQUITY,
-    BookState,
     Mode,
     Policy,
     RiskError,
@@ -50,10 +49,10 @@ from .book_record import (
     list_waiting_flows,
     list_waiting_orders,
 )
-from .facts import SymbolFacts, list_sessions, read_facts
+from .facts import SymbolFacts, list_sessions, make_state, read_facts
 from .sighting import split_rows, watch_library
 from .targets import LiveBooks, add_weights, find_live_books
-from .trade import CENTS, HOLIDAY_DAYS, next_trading_day
+from .trade import HOLIDAY_DAYS, next_trading_day
 from .windows import find_windows, name_window, refuse_unpaid_days
 
 CARRIED: Final = ("account", "ungated", "approved", "reducing", "asked", "mode", "recent_e8")
@@ -377,14 +376,15 @@ def take_step(inputs: Mapping[str, Any]) -> dict[str, Any]:
     account, fills = _trade(before, approved, prices, settings.trading, inputs["reducing"])
     ungated, _ = _trade(plain, inputs["asked"], prices, settings.trading)
     horizon, doubt, reason, evidence = inputs["sizing"]
-    held = {name: round(weight * UNITS_PER_EQUITY) for name, weight in account.weights().items()}
     weights = add_weights(inputs["parts"]) if account.equity > 0 else {}  # a ruined book is closed
     mode = _halt(mode, account, policy)
     recent = [*inputs["recent_e8"], _measure_turnover(fills, account)][1 - DAYS_OF_TURNOVER :]
     day = date.fromisoformat(inputs["decided_for"])
-    state = replace(_state(account, held, inputs), mode=mode, recent_e8=tuple(recent))
+    facts = {name: SymbolFacts(*row) for name, row in inputs["facts"].items()}
+    sessions = tuple(date.fromisoformat(session) for session in inputs["sessions"])
+    state = replace(make_state(account, facts, sessions), mode=mode, recent_e8=tuple(recent))
     until = day + timedelta(days=HOLIDAY_DAYS)
-    sized = size_book(weights, Sizing(horizon, doubt, reason, evidence), policy, until, held)
+    sized = size_book(weights, Sizing(horizon, doubt, reason, evidence), policy, until, state.positions)
     decision = decide(sized.signals, state, policy, day, _standings(inputs))
     return {
         "day": prices.day,
@@ -397,7 +397,7 @@ def take_step(inputs: Mapping[str, Any]) -> dict[str, Any]:
         "reducing": sorted(
             one.signal.asset
             for one in decision.approved
-            if SignalChange(one.signal, held.get(one.signal.asset, 0)).reduces
+            if SignalChange(one.signal, state.positions.get(one.signal.asset, 0)).reduces
         ),
         "asked": {signal.asset: signal.target_e8 for signal in sized.signals},
         "flows": inputs["flows"],
@@ -409,9 +409,12 @@ def take_step(inputs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _obey(account: PaperAccount, mode: Mode, orders: Sequence[Mode]) -> tuple[PaperAccount, Mode]:
-    """Return the account and the state of trading after people's orders; resumed, falls count from where it stands."""
+    """Return the account and the state of trading after people's orders.
+
+    A resumed book counts its falls from where it stands, also one that only its trailing drawdown held to reductions.
+    """
     for order in orders:
-        if order == "active" and mode != "active":
+        if order == "active":
             account = replace(account, high_water=account.equity)
         mode = order
     return account, mode
@@ -467,17 +470,6 @@ def _trade(
 ) -> tuple[PaperAccount, tuple[Fill, ...]]:
     shares = {name: target / UNITS_PER_EQUITY for name, target in targets.items()}
     return trade_day(account, shares, prices, trading, reducing)
-
-
-def _state(account: PaperAccount, held: Mapping[str, int], inputs: Mapping[str, Any]) -> BookState:
-    """Return the book as the gate reads it: whole numbers."""
-    falls = {name: math.ceil(holding.fall * BP) for name, holding in account.holdings.items()}
-    worth = account.equity
-    facts = {name: SymbolFacts(*row).at(worth, falls.get(name, 0)) for name, row in inputs["facts"].items()}
-    sessions = tuple(date.fromisoformat(day) for day in inputs["sessions"])
-    equity, pnl = round(worth * CENTS), round(account.pnl * CENTS)
-    high = max(round(account.high_water * CENTS), equity, 1)
-    return BookState(held, facts, equity, high, pnl, sessions=sessions)
 
 
 def _standings(inputs: Mapping[str, Any]) -> dict[str, Standing]:

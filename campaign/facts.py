@@ -1,4 +1,4 @@
-"""What a panel says of each symbol at a close, for the risk gate: whole numbers, and one amount of money."""
+"""What a panel says of each symbol at a close, and a paper book with it as the risk gate reads it."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ from numpy.typing import NDArray
 
 from ..evidence.scoring import measure_exposures
 from ..market import Panel
-from ..risk import BP, UNITS_PER_EQUITY, AssetFacts
+from ..portfolio import PaperAccount
+from ..risk import BP, MAX_SESSIONS, UNITS_PER_EQUITY, AssetFacts, BookState
 
-SESSIONS: Final = 30
-"""Sessions that a state of the book knows."""
 USUAL_DAYS: Final = 20
 """A usual day's traded value is the median of so many."""
 READ_DAYS: Final = 300
 """Rows that are read: a year and a month of momentum, and every price that is not stale by far."""
 RISK_STYLES: Final = ("beta", "size", "volatility", "momentum")
+MAX_EQUITIES: Final = 1e6
+"""Multiple of a book's equity at which a usual day's value is cut: more is more than enough."""
+CENTS: Final = 100
 MAX_STYLE: Final = 10.0
 """Standard deviations at which a style is cut."""
 
@@ -57,8 +59,9 @@ class SymbolFacts:
 
     def at(self, equity: float, fall_bp: int = 0) -> AssetFacts:
         """Return the facts for a book of some equity, whose position has lost `fall_bp` from its best price."""
-        value = self.usual_value
-        share = None if value is None or equity <= 0 else math.floor(min(value / equity, 1e6) * UNITS_PER_EQUITY)
+        share = None
+        if self.usual_value is not None and equity > 0:
+            share = math.floor(min(self.usual_value / equity, MAX_EQUITIES) * UNITS_PER_EQUITY)
         day = date.fromisoformat(self.last_price)
         return AssetFacts(day, self.sector, self.jump_bp, share, fall_bp, dict(self.styles or {}))
 
@@ -82,9 +85,24 @@ def read_facts(panel: Panel, names: Collection[str] = (), with_styles: bool = Fa
     }
 
 
+def make_state(account: PaperAccount, facts: Mapping[str, SymbolFacts], sessions: tuple[date, ...]) -> BookState:
+    """Return a paper book as the gate reads it, in whole numbers: active, without turnover of days before."""
+    worth = account.equity
+    falls = {name: math.ceil(holding.fall * BP) for name, holding in account.holdings.items()}
+    equity = round(worth * CENTS)
+    return BookState(
+        {name: round(weight * UNITS_PER_EQUITY) for name, weight in account.weights().items()},
+        {name: one.at(worth, falls.get(name, 0)) for name, one in facts.items()},
+        equity=equity,
+        high_water=max(round(account.high_water * CENTS), equity, 1),
+        pnl_today=round(account.pnl * CENTS),
+        sessions=sessions,
+    )
+
+
 def list_sessions(panel: Panel) -> tuple[date, ...]:
     """Return the last sessions of a panel."""
-    return tuple(day.astype("datetime64[D]").astype(object) for day in panel.dates[-SESSIONS:])
+    return tuple(day.astype("datetime64[D]").astype(object) for day in panel.dates[-MAX_SESSIONS:])
 
 
 def _find_last_rows(panel: Panel) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -30,9 +30,8 @@ from ..risk import (
     read_standings,
     size_book,
 )
-from .facts import list_sessions, read_facts
+from .facts import CENTS, list_sessions, read_facts
 
-CENTS = 100
 START_CENTS = 1_000_000_00
 """Equity of a campaign's paper book, in cents; exposures are shares of it."""
 HOLIDAY_DAYS = 5

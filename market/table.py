@@ -111,6 +111,22 @@ def read_side_table(path: Path, reading: Reading) -> Table:
     return name_columns(raw, reading.model_copy(update={"columns": columns}))
 
 
+def open_side_table(path: Path, reading: Reading, required: Sequence[str]) -> tuple[Table, Audit]:
+    """Return a file that stands beside the prices, with the audit of its rows; refuse it without its columns.
+
+    Raises
+    ------
+    PanelError
+        A required column is missing or there twice, or rows cannot be read.
+    """
+    table = read_side_table(path, reading)
+    audit = Audit(table.row_numbers)
+    audit.add(*table.clashes, *find_missing_columns(table, required))
+    audit.add_broken(table.broken)
+    audit.refuse(str(path))
+    return table, audit
+
+
 def read_raw_table(path: Path, reading: Reading = AS_IT_STANDS, *, typed: bool) -> RawTable:
     """Read the columns of a file; with `typed`, those of a CSV file that hold plain numbers only are floats.
 

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
         BP as BP,
         DAYS_OF_TURNOVER as DAYS_OF_TURNOVER,
         RULES as RULES,
+        TOTAL_RULES as TOTAL_RULES,
+        VOLUME_PARTS as VOLUME_PARTS,
         RuleCheck as RuleCheck,
         SignalChange as SignalChange,
     )
@@ -50,7 +52,13 @@ if TYPE_CHECKING:
         size_book as size_book,
     )
     from .standing import SEPARATOR as SEPARATOR, Standing as Standing, list_ids as list_ids
-    from .state import AssetFacts as AssetFacts, BookState as BookState, Mode as Mode
+    from .state import (
+        MAX_SESSIONS as MAX_SESSIONS,
+        MODES as MODES,
+        AssetFacts as AssetFacts,
+        BookState as BookState,
+        Mode as Mode,
+    )
     from .units import LIMIT_UNITS as LIMIT_UNITS, RULE_UNITS as RULE_UNITS
 else:
     __all__, __getattr__ = lazy_names(
@@ -62,11 +70,11 @@ else:
             "policy_diff": "PolicyChange compare_policies",
             "policy_file": "POLICY_FILE read_policy",
             "record": "read_standings",
-            "rules": "BP DAYS_OF_TURNOVER RULES RuleCheck SignalChange",
+            "rules": "BP DAYS_OF_TURNOVER RULES TOTAL_RULES VOLUME_PARTS RuleCheck SignalChange",
             "signal": "UNITS_PER_BP UNITS_PER_EQUITY RiskError Signal",
             "sizing": "SizedBook Sizing measure_doubt size_book",
             "standing": "SEPARATOR Standing list_ids",
-            "state": "AssetFacts BookState Mode",
+            "state": "AssetFacts BookState MAX_SESSIONS MODES Mode",
             "units": "LIMIT_UNITS RULE_UNITS",
         },
     )

@@ -3,9 +3,8 @@
 A signal that only reduces an exposure passes every limit, but not the kill switch, a halt, a stale price, or a
 malformed or duplicate signal. An increase must respect every limit, alone and together with the others: if the batch
 would exceed a limit on the whole book, the largest changes are refused one by one until the rest fits; nothing is
-scaled. For a signal
-that is refused alone, the totals take the worse of traded and not traded, so a tighter limit never lets a new signal
-pass.
+scaled. For a signal that is refused alone, the totals take the worse of traded and not traded, so a tighter limit never
+lets a new signal pass.
 """
 
 from __future__ import annotations

@@ -13,10 +13,7 @@ from typing import Any, Final
 
 from .rules import BP, DAYS_OF_TURNOVER
 from .signal import UNITS_PER_EQUITY, RiskError
-from .state import UNKNOWN, AssetFacts, BookState, Mode
-
-MAX_SESSIONS: Final = 30
-"""Sessions that a state keeps: more than the oldest price that may be traded."""
+from .state import MAX_SESSIONS, UNKNOWN, AssetFacts, BookState, Mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +73,7 @@ class DayRolled:
 
 @dataclass(frozen=True, slots=True)
 class ModeSet:
-    """Trading is stopped, held to reductions, or resumed; a resumed book counts its falls from where it stands."""
+    """Trading is stopped, held to reductions, or resumed, after which falls are counted from where the book stands."""
 
     mode: Mode
 
@@ -154,8 +151,8 @@ def _roll(state: BookState, event: DayRolled) -> BookState:
 
 
 def _set_mode(state: BookState, event: ModeSet) -> BookState:
-    resumed = event.mode == "active" and state.mode != "active"
-    return replace(state, mode=event.mode, high_water=max(state.equity, 1) if resumed else state.high_water)
+    high = max(state.equity, 1) if event.mode == "active" else state.high_water
+    return replace(state, mode=event.mode, high_water=high)
 
 
 def _gain(state: BookState, cents: int) -> BookState:

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Literal, get_args
+from typing import Final, Literal, get_args
 
 from ..ledger import JSON, compute_digest
 from .signal import RiskError
 
-if TYPE_CHECKING:
-    from .decision import Approved
-
 Mode = Literal["active", "reducing", "halted"]
 MODES: Final[tuple[str, ...]] = get_args(Mode)
 """States of trading, each stricter than the one before: everything may pass, only what reduces, nothing."""
+MAX_SESSIONS: Final = 30
+"""Sessions that a state keeps: more than the oldest price that may be traded."""
 WEEKDAYS: Final = 5
 UNKNOWN_STYLE: Final = 300
 """Style of a name without one, in hundredths of a standard deviation: three, on the worse side."""
@@ -164,7 +163,8 @@ class BookState:
         for asset, facts in self.assets.items():
             _refuse_unless(type(asset) is str and type(facts) is AssetFacts, "assets", {asset: facts}, "AssetFacts")
         _refuse_unless(self.high_water >= max(self.equity, 1), "high_water", self.high_water, "at least equity and 1")
-        _refuse_unless(min(self.traded_e8, self.rejects) >= 0, "traded_e8", self.traded_e8, "at least 0")
+        for name in ("traded_e8", "rejects"):
+            _refuse_unless(getattr(self, name) >= 0, name, getattr(self, name), "at least 0")
         traded = all(type(value) is int and value >= 0 for value in self.recent_e8)
         _refuse_unless(traded, "recent_e8", self.recent_e8, "whole numbers, at least 0")
         _refuse_unless(self.mode in MODES, "mode", self.mode, ", ".join(MODES))
@@ -194,15 +194,6 @@ class BookState:
         known = bisect_left(self.sessions, now) - bisect_right(self.sessions, day)
         last = max(day, self.sessions[-1]) if self.sessions else day
         return max(known, 0) + max(_count_weekdays(now.toordinal() - 1) - _count_weekdays(last.toordinal()), 0)
-
-    def after(self, approved: Iterable[Approved]) -> BookState:
-        """Return the state after all approved signals are traded."""
-        positions, traded = dict(self.positions), self.traded_e8
-        for item in approved:
-            asset, target = item.signal.asset, item.signal.target_e8
-            traded += abs(target - positions.get(asset, 0))
-            positions[asset] = target
-        return replace(self, positions=positions, traded_e8=traded)
 
     def record(self) -> dict[str, JSON]:
         """Return the state as a JSON-able object."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -14,8 +13,6 @@ from ...ledger import Ledger
 from ...market import Panel
 from ...portfolio import PaperAccount
 from ...risk import (
-    BP,
-    UNITS_PER_EQUITY,
     BookState,
     Mode,
     ModeSet,
@@ -28,8 +25,8 @@ from ...risk import (
 )
 from ..book import begin
 from ..book_record import find_book, list_orders, list_steps, list_waiting_orders
-from ..facts import SymbolFacts, list_sessions
-from ..trade import CENTS, START_CENTS
+from ..facts import CENTS, SymbolFacts, list_sessions, make_state
+from ..trade import START_CENTS
 
 FOUND_BY_CAMPAIGN: Final = ("accepted", "member")
 """Origins of evidence that is traded with its campaign's limits."""
@@ -75,19 +72,8 @@ class HeldBook:
 
     def state(self, facts: Mapping[str, SymbolFacts], panel: Panel) -> BookState:
         """Return the book as the gate reads it, with what a panel says of symbols at its last close."""
-        account = self.account
-        falls = {name: math.ceil(one.fall * BP) for name, one in account.holdings.items()}
-        equity = round(account.equity * CENTS)
-        state = BookState(
-            {name: round(weight * UNITS_PER_EQUITY) for name, weight in account.weights().items()},
-            {name: one.at(account.equity, falls.get(name, 0)) for name, one in facts.items()},
-            equity=equity,
-            high_water=max(round(account.high_water * CENTS), equity, 1),
-            pnl_today=round(account.pnl * CENTS),
-            recent_e8=self.recent_e8,
-            mode=self.modes[0],
-            sessions=list_sessions(panel),
-        )
+        plain = make_state(self.account, facts, list_sessions(panel))
+        state = replace(plain, recent_e8=self.recent_e8, mode=self.modes[0])
         for mode in self.modes[1:]:
             state = apply(state, ModeSet(mode))
         return state

@@ -9,6 +9,7 @@ from typing import Final
 
 from ...risk import (
     STANDING_RULES,
+    TOTAL_RULES,
     BookState,
     Policy,
     RuleCheck,
@@ -18,10 +19,7 @@ from ...risk import (
 )
 
 PER_MILLE: Final = 1000
-SIZE_RULES: Final = frozenset(
-    {"single_name", "interval_width", "liquidity", "gross", "net", "turnover", "recent_turnover", "margin", "positions",
-     "sector", "style"}
-)  # fmt: skip  # a table
+SIZE_RULES: Final = frozenset({"single_name", "interval_width", "liquidity", *TOTAL_RULES})
 """Rules that a smaller change may pass."""
 LEAST_CHANGE: Final = 0
 """A change of nothing only reduces, so it passes every rule that does not bind reductions."""
@@ -102,7 +100,7 @@ def describe_need(check: RuleCheck, question: GateQuestion) -> str:
         "name_fall": "the position has fallen too far from its best price: only a reduction passes",
         "kill_switch": "kill_switch: false in the policy",
         "trading_state": f"the book is {state.mode}: {resumed}",
-        "trailing_drawdown": f"equity within {policy.trailing_drawdown_cap_bp} bp of its highest: reductions pass",
+        "trailing_drawdown": f"equity within {policy.trailing_drawdown_cap_bp} bp of its highest, or {resumed}",
         "max_drawdown": f"{resumed}; it counts falls from then on",
         "daily_loss": "the next session: reductions pass today",
         "rejects": "the next session: reductions pass today",

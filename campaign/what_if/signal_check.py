@@ -122,7 +122,7 @@ def check_signals(
     book = book or HeldBook.empty()
     names = {signal.asset for signal in signals} | {*book.account.holdings}
     facts = read_facts(panel, names, with_styles=policy.style_cap_bp is not None) if names else {}
-    state, now = book.state(facts, panel), next_trading_day(panel.dates)
+    state, now = book.state(facts, panel), next_trading_day(panel.dates, panel.calendar)
     standings: dict[str, Standing] = {}
     for evidence in sorted({signal.evidence for signal in signals}):
         if not standings.keys() >= {*list_ids(evidence)}:

@@ -9,14 +9,12 @@ from typing import Final
 
 from ...market import Panel
 from ...portfolio import OTHER, divide_profit
-from ...risk import UNITS_PER_EQUITY, DayRolled, Policy, Priced, RuleCheck, apply, decide
+from ...risk import UNITS_PER_EQUITY, VOLUME_PARTS, DayRolled, Policy, Priced, RuleCheck, apply, decide
 from ..facts import SymbolFacts, read_facts
 from ..trade import next_trading_day
 from .held_book import HeldBook
 from .scenario import BookScenario
 
-SOLD_SHARE: Final = 0.1
-"""Share of a usual day's value that is sold of a name in a day."""
 MOST_SOLD: Final = 0.9
 """Share of a book whose liquidation is timed."""
 ONE_SESSION: Final = "The limits read all moves as those of one session."
@@ -138,7 +136,7 @@ def _compare_rules(
     The moves come at once, but events one by one. Gains come first, so that equity is above 0 as long as its end is;
     a highest equity that was reached only in between does not count.
     """
-    day = next_trading_day(panel.dates)
+    day = next_trading_day(panel.dates, panel.calendar)
     start = apply(held.state(facts, panel), DayRolled(day))
     moves = {name: move for name, move in scenario.moves.items() if move and name in start.positions}
     end = start
@@ -163,7 +161,7 @@ def _sort_sums(sums: Mapping[str, float]) -> dict[str, float]:
 
 def _count_days(size: float, facts: SymbolFacts | None) -> float | None:
     usual = facts.usual_value if facts else None
-    return size / (SOLD_SHARE * usual) if usual else None
+    return size * VOLUME_PARTS / usual if usual else None
 
 
 def find_sold_day(sizes: Mapping[str, float], days: Mapping[str, float | None]) -> int | None:

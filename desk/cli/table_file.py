@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 TableRow = dict[str, Any]
 MAX_MISTAKES_SHOWN = 20
 MAX_CELL_SHOWN = 40
+MAX_WEIGHT = 100.0
+"""Largest share of equity; a larger one is a mistake."""
 
 
 def read_table_file(file: Path, columns: Sequence[str], field: str) -> list[tuple[int, TableRow]]:
@@ -128,6 +130,11 @@ def parse_text_cell(value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError("must be a text that is not empty")
     return value.strip()
+
+
+def parse_weight_cell(value: Any) -> float:
+    """Return a share of equity, negative for short."""
+    return parse_number_cell(value, -MAX_WEIGHT, MAX_WEIGHT)
 
 
 def parse_number_cell(value: Any, least: float, most: float) -> float:

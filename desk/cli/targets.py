@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -53,7 +52,7 @@ def targets(
     held: Annotated[
         Path | None,
         typer.Option(
-            "--held", metavar="FILE", callback=check_file_exists, help="What you hold, CSV: symbol, weight of equity."
+            "--held", metavar="FILE", callback=check_file_exists, help="What you hold, a table: symbol, weight of equity."
         ),
     ] = None,
     out: Annotated[
@@ -148,36 +147,23 @@ def cut_panel(panel: Panel, day: datetime | None) -> Panel:
 def _read_held(file: Path | None, panel: Panel) -> dict[str, int]:
     """Return what is held, in 1e-8 of equity; every mistake of the file names its line."""
     from ...risk import UNITS_PER_EQUITY
+    from .table_file import MistakeList, parse_text_cell, parse_weight_cell, read_table_file
 
     if file is None:
         return {}
-    try:
-        with file.open(encoding="utf-8-sig", newline="") as lines:
-            rows = list(csv.DictReader(lines))
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise _held_error(file, str(error)[:100], "CSV in UTF-8 with the columns symbol and weight") from error
-    if not rows or [list(rows[0]).count(name) for name in ("symbol", "weight")] != [1, 1]:
-        raise _held_error(file, list(rows[0]) if rows else "no rows", "the columns symbol and weight")
+    mistakes, known = MistakeList(file), {*panel.symbols}
     held: dict[str, int] = {}
-    for line, row in enumerate(rows, 2):
-        weight = _parse_weight(row["weight"])
-        if weight is None or row["symbol"] in held or row["symbol"] not in panel.symbols:
-            allowed = "a symbol of the panel, each once, and its share of equity such as 0.0125"
-            raise _held_error(file, f"line {line}: {row['symbol']!r}, {row['weight']!r}", allowed)
-        held[row["symbol"]] = round(weight * UNITS_PER_EQUITY)
+    for line, row in read_table_file(file, ("symbol", "weight"), "--held"):
+        symbol = mistakes.read(line, row, "symbol", parse_text_cell)
+        weight = mistakes.read(line, row, "weight", parse_weight_cell)
+        if symbol in held:
+            mistakes.add(line, "symbol", f"{symbol} is there twice")
+        elif symbol is not None and symbol not in known:
+            mistakes.add(line, "symbol", f"the panel does not have {symbol}")
+        elif symbol is not None and weight is not None:
+            held[symbol] = round(weight * UNITS_PER_EQUITY)
+    mistakes.refuse()
     return held
-
-
-def _parse_weight(text: str | None) -> float | None:
-    try:
-        weight = float(text or "")
-    except ValueError:
-        return None
-    return weight if math.isfinite(weight) and abs(weight) <= 100 else None
-
-
-def _held_error(file: Path, got: object, allowed: str) -> DeskError:
-    return DeskError(f"{file} cannot be read as what you hold.", field="--held", got=got, allowed=allowed, code="held")
 
 
 def _tell(built: Targets, panel: Panel) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from ..forms.numbers import read_number_columns
 from ..panel import PRICE_FIELDS, Panel
 from ..prices import Prices, explain_ignored_column
 from ..reading import AS_IT_STANDS, Reading
-from ..table import Table, find_missing_columns, read_side_table, read_symbols
+from ..table import Table, open_side_table, read_symbols
 from .symbol_changes import SymbolChanges
 
 PERIOD_COLUMN = "period"
@@ -136,11 +136,7 @@ def read_fundamentals(
     PanelError
         With every finding in the file.
     """
-    table = read_side_table(path, reading)
-    audit = Audit(table.row_numbers)
-    audit.add(*table.clashes, *find_missing_columns(table, ("symbol", KNOWN_COLUMN)))
-    audit.add_broken(table.broken)
-    audit.refuse(str(path))
+    table, audit = open_side_table(path, reading, ("symbol", KNOWN_COLUMN))
     codes, symbols = read_symbols(table, "symbol", audit)
     known = read_known_days(table, audit)
     if changes is not None:

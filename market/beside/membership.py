@@ -13,7 +13,7 @@ from ..forms.arrays import find_empty
 from ..forms.days import MISSING_DAY, read_days
 from ..panel import Panel
 from ..reading import AS_IT_STANDS, Reading
-from ..table import Table, find_missing_columns, read_side_table, read_symbols
+from ..table import Table, open_side_table, read_symbols
 from .symbol_changes import SymbolChanges
 
 MEMBERS_NOTE = "universe: members"
@@ -73,11 +73,7 @@ def read_membership_file(path: Path, reading: Reading = AS_IT_STANDS) -> Members
     PanelError
         With every finding in the file.
     """
-    table = read_side_table(path, reading)
-    audit = Audit(table.row_numbers)
-    audit.add(*table.clashes, *find_missing_columns(table, ("symbol", "from", "to")))
-    audit.add_broken(table.broken)
-    audit.refuse(str(path))
+    table, audit = open_side_table(path, reading, ("symbol", "from", "to"))
     codes, words = read_symbols(table, "symbol", audit)
     first = read_days(table, "from", audit)
     last = _read_ends(table, audit)

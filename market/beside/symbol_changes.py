@@ -24,9 +24,8 @@ from ..table import (
     Table,
     encode_words,
     explain_bad_symbol,
-    find_missing_columns,
     is_text,
-    read_side_table,
+    open_side_table,
     read_symbols,
 )
 
@@ -171,11 +170,7 @@ def read_symbol_changes(path: Path, reading: Reading = AS_IT_STANDS) -> SymbolCh
     PanelError
         With every finding in the file.
     """
-    table = read_side_table(path, reading)
-    audit = Audit(table.row_numbers)
-    audit.add(*table.clashes, *find_missing_columns(table, ("date", "symbol", "new_symbol")))
-    audit.add_broken(table.broken)
-    audit.refuse(str(path))
+    table, audit = open_side_table(path, reading, ("date", "symbol", "new_symbol"))
     days, (codes, words) = read_days(table, "date", audit), read_symbols(table, "symbol", audit)
     if not table.rows:
         audit.add(Finding(0, "", "the file has no rows"))

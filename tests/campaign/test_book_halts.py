@@ -10,7 +10,7 @@ import pytest
 from alphaloom.campaign import BookData, BookSettings, BookStep, open_book, order_mode, replay_book, step_book
 from alphaloom.ledger import Ledger
 from alphaloom.market import Panel
-from alphaloom.risk import POLICY_FILE, RiskError
+from alphaloom.risk import POLICY_FILE, Mode, RiskError
 
 pytestmark = pytest.mark.integration
 LATER = datetime(2199, 7, 9, tzinfo=UTC)
@@ -55,6 +55,24 @@ def test_a_book_that_falls_too_far_halts_itself(ledger: Ledger, panel: Panel, wo
     assert not any(parts for _, parts in replay_book(ledger, NAME))
 
 
+def test_two_people_resume_a_book_that_its_drawdown_holds_to_reductions(
+    ledger: Ledger, panel: Panel, workspace: Path
+) -> None:
+    (workspace / POLICY_FILE).write_text("trailing_drawdown_cap_bp: 0\n")
+    open_book(ledger, NAME, BookSettings(), LATER)
+    left = next(left for left in range(9, 0, -1) if falls_on_the_last_day(ledger, panel, left))
+    order_mode(ledger, NAME, "active", ("we know why", "Ada", "Bob"), LATER)
+    (step,) = step_to(ledger, panel, left - 1)
+    account = step.account
+    assert account.high_water - account.equity == pytest.approx(max(-account.pnl, 0.0), abs=1e-3)
+
+
+def falls_on_the_last_day(ledger: Ledger, panel: Panel, left: int) -> bool:
+    """Take the book up to a day, and return whether the drawdown refused something there."""
+    steps = step_to(ledger, panel, left)
+    return any("trailing_drawdown" in row["refusals"] for row in steps[-1].decision["rulings"])
+
+
 @pytest.mark.parametrize(
     ("mode", "signed", "field"),
     [
@@ -64,7 +82,7 @@ def test_a_book_that_falls_too_far_halts_itself(ledger: Ledger, panel: Panel, wo
         ("active", ("why", "Ada", "ada "), "--second"),
     ],
 )
-def test_an_order_is_signed(ledger: Ledger, mode: str, signed: tuple[str, str, str], field: str) -> None:
+def test_an_order_is_signed(ledger: Ledger, mode: Mode, signed: tuple[str, str, str], field: str) -> None:
     open_book(ledger, NAME, BookSettings(), LATER)
     with pytest.raises(RiskError, check=lambda error: error.code == "book_order" and error.field == field):
-        order_mode(ledger, NAME, mode, signed, LATER)  # type: ignore[arg-type]
+        order_mode(ledger, NAME, mode, signed, LATER)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -29,8 +30,8 @@ def source(folder: Path, frame: pd.DataFrame, changes: str, **files: str) -> Pan
     frame.to_csv(folder / "prices.csv", index=False)
     for name, text in {"changes": changes, **files}.items():
         (folder / f"{name}.csv").write_text(text, encoding="utf-8")
-    beside = {name: folder / f"{name}.csv" for name in files}
-    return replace(PanelSource(folder / "prices.csv", symbol_changes=folder / "changes.csv"), **beside)  # type: ignore[arg-type]
+    beside: dict[str, Any] = {name: folder / f"{name}.csv" for name in files}
+    return replace(PanelSource(folder / "prices.csv", symbol_changes=folder / "changes.csv"), **beside)
 
 
 def change(*rows: str) -> str:
@@ -97,8 +98,8 @@ def test_other_files_follow_the_changes(tmp_path: Path, frame: pd.DataFrame) -> 
 def test_actions_follow_the_changes(tmp_path: Path, frame: pd.DataFrame) -> None:
     source(tmp_path, frame, change(f"{CHANGE.date()},OLD,AAA"))
     (tmp_path / "actions.csv").write_text("date,symbol,split\n2013-01-04,OLD,2\n2013-02-04,AAA,3\n", encoding="utf-8")
-    paths = {"panel": Path("prices.csv"), "actions": Path("actions.csv"), "symbol_changes": Path("changes.csv")}
-    actions = MarketSettings(volumes="quoted", **paths).beside(tmp_path).read_actions()  # type: ignore[arg-type]
+    paths = {"panel": "prices.csv", "actions": "actions.csv", "symbol_changes": "changes.csv"}
+    actions = MarketSettings.model_validate({"volumes": "quoted", **paths}).beside(tmp_path).read_actions()
     assert actions is not None
     assert actions.symbols == ("AAA", "AAA")
 

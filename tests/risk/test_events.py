@@ -128,10 +128,9 @@ class Book(RuleBasedStateMachine):
     @rule(mode=st.sampled_from(["active", "active", "reducing", "halted"]))
     def stop(self, mode: Mode) -> None:
         """Halt, hold to reductions, or resume."""
-        resumed = mode == "active" != self.state.mode
         self.happen(ModeSet(mode))
         assert self.state.mode == mode
-        assert not resumed or self.state.high_water == max(self.state.equity, 1)
+        assert mode != "active" or self.state.high_water == max(self.state.equity, 1)
 
     @precondition(lambda self: self.state.rejects < 3)
     @rule()

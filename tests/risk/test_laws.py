@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from alphaloom.ledger import canonical_json
-from alphaloom.risk import UNITS_PER_BP, AssetFacts, BookState, Decision, Policy, decide, read_checks
+from alphaloom.risk import UNITS_PER_BP, AssetFacts, BookState, Decision, Filled, Policy, apply, decide, read_checks
 from alphaloom.risk.policy import ADDING
 from alphaloom.risk.signal import Signal
 
@@ -107,7 +107,11 @@ def test_what_is_approved_holds_every_limit(asked: list[Signal], state: BookStat
         assert state.mode != "halted"
     if not rising:
         return
-    after, began = state.after(decision.approved), state.equity - state.pnl_today
+    after, began = state, state.equity - state.pnl_today
+    for item in decision.approved:
+        after = apply(
+            after, Filled(item.signal.asset, item.signal.target_e8 - after.positions.get(item.signal.asset, 0))
+        )
     held = after.positions.values()
     assert sum(map(abs, held)) <= policy.gross_cap_bp * UNITS_PER_BP
     assert abs(sum(held)) <= policy.net_cap_bp * UNITS_PER_BP

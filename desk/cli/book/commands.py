@@ -104,7 +104,7 @@ def resume(
     second: Annotated[str, typer.Option("--second", metavar="NAME", help="The other person who agrees.")],
     workspace: Workspace = None,
 ) -> None:
-    """Resume a book that was halted; its falls count from where it stands then."""
+    """Resume a book that was halted, or that its drawdown holds to reductions; falls count from where it stands."""
     from ....campaign import order_mode
 
     with open_record(workspace or DEFAULT_WORKSPACE) as ledger:

@@ -10,11 +10,9 @@ from ..console import make_text, print_plain, stdout_console
 from ..options import data_line
 
 MAX_SIGNALS_SHOWN = 30
-MODE_VALUES = ("active", "reducing", "halted")
 TOTALS_NOTE = (
     "Totals count each signal that is refused on its own as the worse of traded and not traded: mend those first."
 )
-TOTALS = {"gross", "net", "turnover", "recent_turnover", "margin", "positions", "sector", "style"}
 
 
 def print_check(facts: Mapping[str, Any]) -> None:
@@ -37,8 +35,10 @@ def print_check(facts: Mapping[str, Any]) -> None:
 
 def _blames_totals(refusals: list[dict[str, Any]]) -> bool:
     """Return whether a total refused a signal while another rule refused one too."""
+    from ....risk import TOTAL_RULES
+
     rules = {rule["rule"] for one in refusals for rule in one["rules"]}
-    return bool(rules & TOTALS) and bool(rules - TOTALS)
+    return not rules.isdisjoint(TOTAL_RULES) and not rules.issubset(TOTAL_RULES)
 
 
 def _print_rules(rules: list[dict[str, Any]]) -> None:
@@ -64,9 +64,11 @@ def _print_rules(rules: list[dict[str, Any]]) -> None:
 
 def format_value(rule: str, value: float | None) -> str:
     """Return the value of a rule as text; the state of trading by its name."""
+    from ....risk import MODES
+
     if value is None:
         return "unknown"
-    return MODE_VALUES[int(value)] if rule == "trading_state" else f"{round(value, 4):,.10g}"
+    return MODES[int(value)] if rule == "trading_state" else f"{round(value, 4):,.10g}"
 
 
 def format_limit(rule: str, value: float | None) -> str:

@@ -6,14 +6,13 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..table_file import MistakeList, parse_number_cell, parse_text_cell, read_table_file
+from ..table_file import MistakeList, parse_text_cell, parse_weight_cell, read_table_file
 
 if TYPE_CHECKING:
     from ....risk import Signal
 
 SIGNAL_COLUMNS = ("symbol", "weight", "evidence", "valid_until")
 BOUNDS = ("low", "high")
-MAX_WEIGHT = 100.0
 UNKNOWN_HORIZON = 1
 """Days of a signal whose file does not say them; no rule reads them."""
 
@@ -34,9 +33,10 @@ def read_signals(file: Path) -> list[Signal]:
     for line, row in read_table_file(file, SIGNAL_COLUMNS, "SIGNALS"):
         symbol, evidence = (mistakes.read(line, row, name, parse_text_cell) for name in ("symbol", "evidence"))
         until = mistakes.read(line, row, "valid_until", _parse_day)
-        weight = mistakes.read(line, row, "weight", _parse_weight)
+        weight = mistakes.read(line, row, "weight", parse_weight_cell)
         low, high = (
-            weight if row.get(name) in (None, "") else mistakes.read(line, row, name, _parse_weight) for name in BOUNDS
+            weight if row.get(name) in (None, "") else mistakes.read(line, row, name, parse_weight_cell)
+            for name in BOUNDS
         )
         if None in (symbol, evidence, until, weight, low, high):
             continue
@@ -47,10 +47,6 @@ def read_signals(file: Path) -> list[Signal]:
         signals.append(Signal(symbol, target, lo, hi, UNKNOWN_HORIZON, f"read from {file.name}", evidence, until))
     mistakes.refuse()
     return signals
-
-
-def _parse_weight(value: Any) -> float:
-    return parse_number_cell(value, -MAX_WEIGHT, MAX_WEIGHT)
 
 
 def _parse_day(value: Any) -> date:
