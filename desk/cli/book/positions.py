@@ -8,7 +8,7 @@ from typing import Any
 from ..table_file import MistakeList, parse_number_cell, parse_text_cell, read_table_file
 
 POSITION_COLUMNS = ("symbol", "shares")
-MOST_SHARES = 1e15
+MAX_SHARES_HELD = 1e15
 
 
 def read_positions(file: Path) -> dict[str, float]:
@@ -34,4 +34,4 @@ def read_positions(file: Path) -> dict[str, float]:
 
 
 def _parse(value: Any) -> float:
-    return parse_number_cell(value, -MOST_SHARES, MOST_SHARES)
+    return parse_number_cell(value, -MAX_SHARES_HELD, MAX_SHARES_HELD)
