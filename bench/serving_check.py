@@ -5,7 +5,8 @@
 For each model the tensors of one GPU's part are allocated one by one with the shapes that the planner counts, then as
 many blocks of the cache as `--share` of what it says is left, layer by layer; `torch.cuda.memory_allocated` must agree
 within 5 %. Then matrix work, a reading of memory and short kernels in a CUDA graph are timed, beside what the planner
-assumes of them. Exit code 0: all agree; 1: one does not; 3: there is no GPU here, or no torch.
+assumes of them, and whole steps of Llamas with random weights (`bench.serving_times`) beside the planned times.
+Exit code 0: all bytes agree; 1: one does not; 3: there is no GPU here, or no torch.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ from alphaloom.serving.devices import GIB, Device
 from alphaloom.serving.memory import MemoryBudget, count_token_bytes
 from alphaloom.serving.tensors import bytes_per_number, list_tensors
 
+from .serving_times import time_steps
+
 USUAL = ("Llama-3.2-1B", "Llama-3.1-8B", "Qwen3-8B", "Gemma-2-9B", "Phi-4", "gpt-oss-20b", "Llama-3.1-70B")
+TIMED = ("Llama-3.2-1B", "Llama-3.2-3B", "Llama-3.1-8B", "Phi-4")
 TOLERANCE = 0.05
 
 
@@ -133,6 +137,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", nargs="+", default=list(USUAL), metavar="NAME")
     parser.add_argument("--share", type=float, default=0.5, help="part of the planned cache to allocate")
+    parser.add_argument("--timed", nargs="*", default=list(TIMED), metavar="NAME", help="Llamas whose steps are timed")
     asked = parser.parse_args()
     torch = torch_with_gpu()
     if torch is None:
@@ -147,6 +152,9 @@ def main() -> int:
     well = [compared(torch, find_model(name), device, asked.share) for name in asked.model]
     efficiencies(torch, device)
     launches(torch)
+    for name in asked.timed:
+        for line in time_steps(torch, find_model(name), device):
+            say(line)
     return 0 if all(well) else 1
 
 

