@@ -15,8 +15,10 @@ if TYPE_CHECKING:
         BookSettings as BookSettings,
         find_book as find_book,
         list_flows as list_flows,
+        list_orders as list_orders,
         list_steps as list_steps,
         list_waiting_flows as list_waiting_flows,
+        list_waiting_orders as list_waiting_orders,
         open_book as open_book,
         order_mode as order_mode,
         pay_book as pay_book,
@@ -48,8 +50,8 @@ else:
             "book": "BookData BookStep read_step step_book",
             "book_profit": "BookProfit attribute_profit",
             "book_record": (
-                "BookFlow BookSettings WORKSPACE find_book list_flows list_steps list_waiting_flows open_book "
-                "order_mode pay_book"
+                "BookFlow BookSettings WORKSPACE find_book list_flows list_orders list_steps list_waiting_flows "
+                "list_waiting_orders open_book order_mode pay_book"
             ),
             "campaign": "Campaign Clock Settings Show",
             "paper": "PaperBook",

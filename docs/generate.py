@@ -676,6 +676,7 @@ RESULTS = {
 """The keys of results.json; the first tutorial prints them, and the two must agree."""
 ONLY_SOMETIMES = {"reviews", "truth"}
 EVENTS = {
+    "alarm-acknowledged": "a person's word on a leak alarm: the reason, and the figure that they saw",
     "agents.*": "what an agent wrote: hypothesis, recall, proposal, drafts, score, critique, and others of the search",
     "agents.review": "a person's decision, as the agents are told of it",
     "baseline": "the published formulas' scores and their combination, of search days alone",

@@ -36,13 +36,25 @@ MAX_COMMENT_CHARS = 4_000
 
 @dataclass(frozen=True)
 class PersonDecision:
-    """A person's decision on a case; `at` is the time of the clock, which no result contains."""
+    """A person's decision on a case.
+
+    Attributes
+    ----------
+    factor_id, decision, comment, by
+        The case, what was decided on it, why, and by whom.
+    at
+        The time of the clock, which no result contains.
+    case, shown
+        Digests of the file on the case, and of the page on the person's screen; empty where none was recorded.
+    """
 
     factor_id: str
     decision: ReviewChoice
     comment: str
     by: str
     at: str
+    case: str = ""
+    shown: str = ""
 
     @property
     def sentence(self) -> str:

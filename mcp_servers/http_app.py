@@ -16,7 +16,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import re
 import time
 from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -36,6 +35,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ..ledger import AlphaloomError, LedgerError
 from ..ledger.calls import CallOutcome, ToolCall
 from .access import Caller, TokenVerifier
+from .access.arrivals import LOCAL_HOSTS, LOCAL_ORIGINS, Bucket, find_misdirection
 from .access.oauth import Protected
 from .access.scopes import ALL_SCOPES
 from .answers import describe_refusal
@@ -107,8 +107,8 @@ class CallerLimits:
 
     calls_per_minute: int = 600
     body_bytes: int = MAX_BODY_BYTES
-    hosts: Sequence[str] = ("127.0.0.1:*", "localhost:*", "[::1]:*")
-    origins: Sequence[str] = ("http://127.0.0.1:*", "http://localhost:*", "http://[::1]:*")
+    hosts: Sequence[str] = LOCAL_HOSTS
+    origins: Sequence[str] = LOCAL_ORIGINS
 
     @classmethod
     def reached_as(cls, names: Sequence[str], calls_per_minute: int) -> CallerLimits:
@@ -120,44 +120,12 @@ class CallerLimits:
 
 
 @dataclass
-class Bucket:
-    """A token bucket: the requests that a caller may still make, refilled over time."""
-
-    left: float
-    at: float
-
-    def take(self, per_minute: int, now: float) -> float:
-        """Take one request and return 0; if none is left, return the seconds until the next one."""
-        self.left = min(per_minute, self.left + (now - self.at) * per_minute / 60.0)
-        self.at = now
-        if self.left < 1.0:
-            return (1.0 - self.left) * 60.0 / per_minute
-        self.left -= 1.0
-        return 0.0
-
-
-@dataclass
 class RefusableRequest:
     """One request with the facts for the record, if it is refused: the caller, the server and the time."""
 
     server: str
     began: float
     who: str = ANONYMOUS
-
-
-def _find_misdirection(scope: Scope, limits: CallerLimits) -> int | None:
-    """Return the HTTP status for a request with a wrong Host (421) or Origin (403); None if both are allowed."""
-    hosts, origins = ([value for name, value in scope["headers"] if name == header] for header in (b"host", b"origin"))
-    if len(hosts) != 1 or not _is_allowed_host(hosts[0], limits.hosts):
-        return 421
-    return None if all(_is_allowed_host(origin, limits.origins) for origin in origins) else 403
-
-
-def _is_allowed_host(value: bytes, allowed: Sequence[str]) -> bool:
-    """Return whether a Host or Origin is allowed. It is compared as a whole, since anyone can own a longer name."""
-    host = value.decode("latin-1").lower()
-    name, _, port = host.rpartition(":")
-    return host in allowed or (f"{name}:*" in allowed and re.fullmatch(r"[0-9]{1,5}", port) is not None)
 
 
 def _build_refusal(
@@ -261,7 +229,7 @@ class CallerGate:
     async def _admit_request(self, visit: RefusableRequest, scope: Scope) -> Response | RunningServer:
         """Return the requested server; a response instead for a page, or for a request that is refused."""
         path, method = scope["path"], scope["method"]
-        if (status := _find_misdirection(scope, self.limits)) is not None:
+        if (status := find_misdirection(scope["headers"], self.limits.hosts, self.limits.origins)) is not None:
             response = _build_refusal(
                 status, "misdirected", "Nothing is served under this name or to this origin.", "See --hosts."
             )

@@ -29,7 +29,13 @@ if TYPE_CHECKING:
     )
     from .policy_diff import PolicyChange as PolicyChange, compare_policies as compare_policies
     from .policy_file import POLICY_FILE as POLICY_FILE, read_policy as read_policy
-    from .record import read_standings as read_standings
+    from .record import (
+        ALARM_EVENT as ALARM_EVENT,
+        LeakAlarm as LeakAlarm,
+        acknowledge_alarm as acknowledge_alarm,
+        list_alarms as list_alarms,
+        read_standings as read_standings,
+    )
     from .rules import (
         BP as BP,
         DAYS_OF_TURNOVER as DAYS_OF_TURNOVER,
@@ -69,7 +75,7 @@ else:
             "policy": "STANDING_RULES RiskLimits Policy PolicyException digest_policy",
             "policy_diff": "PolicyChange compare_policies",
             "policy_file": "POLICY_FILE read_policy",
-            "record": "read_standings",
+            "record": "ALARM_EVENT LeakAlarm acknowledge_alarm list_alarms read_standings",
             "rules": "BP DAYS_OF_TURNOVER RULES TOTAL_RULES VOLUME_PARTS RuleCheck SignalChange",
             "signal": "UNITS_PER_BP UNITS_PER_EQUITY RiskError Signal",
             "sizing": "SizedBook Sizing measure_doubt size_book",

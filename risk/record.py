@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any, Final
 
 from ..evaluation import Reviews
-from ..ledger import JSON, Ledger, LibraryRow, Run, VerdictRow, compute_digest
+from ..ledger import Ledger, LibraryRow, Run, VerdictRow, compute_digest
+from .signal import RiskError
 from .standing import Standing, list_ids
 
+ALARM_EVENT: Final = "alarm-acknowledged"
+"""Kind of the event with which a person acknowledges the leak alarm of a factor or combination of a run."""
+MAX_ACKNOWLEDGEMENT_CHARS: Final = 2_000
 UNPROVEN = "unproven"
 UNCONTAINED = "uncontained"
 """Code of the warning on a sheet whose factor's code ran without a sandbox."""
@@ -64,7 +69,7 @@ class _RecordReader:
             correlation_bp=_round_up_bp(reasons.get("redundancy", {}).get("numbers", {}).get("rank_correlation")),
             review=self._read_review(run, home),
             status=self._status.get(name, "live"),
-            leak_alarm=_has_alarm(run, verdict),
+            leak_alarm=_has_alarm(self._ledger, run, verdict),
             contained=not any(line.get("code") == UNCONTAINED for line in row.sheet.get("warnings", ())),
             members=self._list_members(row.run, name),
         )
@@ -111,13 +116,64 @@ def _round_up_bp(share: float | None) -> int | None:
     return None if share is None else math.ceil(round(abs(share) * 10_000, 6))
 
 
-def _has_alarm(run: Run | None, verdict: VerdictRow | None) -> bool:
+def _has_alarm(ledger: Ledger, run: Run | None, verdict: VerdictRow | None) -> bool:
     """Return whether a RankIC on selection is beyond the run's leak threshold and no person has acknowledged it."""
-    selection = verdict.metrics.get("selection") if verdict else None
-    if run is None or verdict is None or not selection:
-        return False
+    alarm = _read_alarm(run, verdict) if run and verdict else None
+    return alarm is not None and ledger.events.get(alarm.run, ALARM_EVENT, alarm.factor_id) is None
+
+
+def _read_alarm(run: Run, verdict: VerdictRow) -> LeakAlarm | None:
+    """Return the alarm of a verdict, acknowledged by an event or not; the run's own settings may acknowledge it."""
     settings: Mapping[str, Any] = (run.config.get("settings") or {}).get("evidence", {})
-    limit: JSON = settings.get("leak_rank_ic")
-    acknowledged: Sequence[str] = settings.get("acknowledged") or ()
-    too_good = isinstance(limit, float | int) and abs(selection.get("rank_ic") or 0.0) > limit
-    return too_good and verdict.factor_id not in acknowledged
+    rank_ic, limit = (verdict.metrics.get("selection") or {}).get("rank_ic"), settings.get("leak_rank_ic")
+    if not isinstance(limit, float | int) or rank_ic is None or abs(rank_ic) <= limit:
+        return None
+    known = verdict.factor_id in (settings.get("acknowledged") or ())
+    return None if known else LeakAlarm(run.id, verdict.factor_id, float(rank_ic), float(limit))
+
+
+@dataclass(frozen=True)
+class LeakAlarm:
+    """A RankIC on selection days that is too good to be true; the gate refuses it until a person acknowledges it."""
+
+    run: str
+    factor_id: str
+    rank_ic: float
+    limit: float
+
+
+def list_alarms(ledger: Ledger) -> list[LeakAlarm]:
+    """Return the alarms of what the library holds that nobody has acknowledged, by run and factor."""
+    known = {row.factor_id for row in ledger.library.rows()}
+    runs = {row.run for row in ledger.library.rows()}
+    alarms = [
+        alarm
+        for run in ledger.runs.all()
+        if run.id in runs
+        for verdict in ledger.verdicts.of(run.id)
+        if verdict.factor_id in known and (alarm := _read_alarm(run, verdict))
+    ]
+    waiting = [one for one in alarms if ledger.events.get(one.run, ALARM_EVENT, one.factor_id) is None]
+    return sorted(waiting, key=lambda one: (one.run, one.factor_id))
+
+
+def acknowledge_alarm(ledger: Ledger, alarm: LeakAlarm, reason: str, by: str, now: datetime) -> None:
+    """Record that a person has looked into an alarm, and why its signals may be asked for; the first record stands.
+
+    Raises
+    ------
+    RiskError
+        The reason or the person is missing, or the reason is too long.
+    """
+    words = " ".join(reason.split())
+    if not words or len(words) > MAX_ACKNOWLEDGEMENT_CHARS or not by.strip():
+        raise RiskError(
+            "An alarm is acknowledged by a person who says why.",
+            field="--reason" if by.strip() else "--by",
+            got=words[:80],
+            allowed=f"1 to {MAX_ACKNOWLEDGEMENT_CHARS:,} characters",
+            hint="Say what you looked at: which data, which days, what else would explain it.",
+            code="acknowledgement",
+        )
+    body = {"reason": words, "by": by.strip(), "at": now.isoformat(), "rank_ic": alarm.rank_ic, "limit": alarm.limit}
+    ledger.events.record(alarm.run, ALARM_EVENT, alarm.factor_id, body)

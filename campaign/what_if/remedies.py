@@ -137,7 +137,7 @@ def _describe_evidence(check: RuleCheck, question: GateQuestion) -> str:
         "reviewed": "a person's approval: alphaloom review",
         "alive": f"the status {' or '.join(policy.admitted_statuses) or 'that the policy admits'} in the library",
         "contained": "a run of its code in a sandbox",
-        "unalarmed": "a person who lists it in evidence.acknowledged",
+        "unalarmed": "a person who acknowledges it (alphaloom evidence acknowledge)",
     }
     exception = f"{{evidence: {check.about}, rule: {check.rule}, reason: WHY, owner: NAME, until: DAY}}"
     return f"{needs[check.rule]}; or an exception in policy.yaml: {exception}"

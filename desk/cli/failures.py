@@ -35,7 +35,7 @@ Record = dict[str, Any]
 
 def announce(error: BaseException, *, as_json: bool) -> int:
     """Print an error, as a block on standard error or as one object on standard output, and return the exit code."""
-    record, code = _build_record(error)
+    record, code = describe_error(error)
     if as_json:
         print_object(record)
     else:
@@ -58,7 +58,8 @@ def report_interruption(*, as_json: bool) -> int:
     return EXIT_INTERRUPTED
 
 
-def _build_record(error: Any) -> tuple[Record, int]:
+def describe_error(error: Any) -> tuple[Record, int]:
+    """Return any error as JSON, and its exit code; the trace of an internal error goes into a file."""
     from ...ledger import AlphaloomError
 
     if isinstance(error, AlphaloomError):

@@ -16,11 +16,11 @@ from typing import Annotated, Any
 
 import typer
 
-from . import doctor, sandbox, targets
+from . import doctor, sandbox, targets, web
 from .book import commands as book, stress
 from .campaign import log, review, run, status
 from .data import audit, fetch, look
-from .evidence import combine, control, power, unseal, verify
+from .evidence import acknowledge, combine, control, power, unseal, verify
 from .factor import compare, formulas, score, similar
 from .failures import EXIT_INTERRUPTED, InterruptionReported, announce, quiet_traces, report_interruption
 from .library import commands as library
@@ -51,6 +51,7 @@ app.command(short_help="Decide on what passed the gate.")(review.review)
 app.command(short_help="Tell what happened in a run.")(log.log)
 app.command(short_help="Stop a run, losing nothing.")(run.stop)
 app.command(short_help="Write a run's report again.")(run.report)
+app.command(short_help="Review in a browser what campaigns found.")(web.desk)
 app.command(short_help="Say what accepted factors would hold today.")(targets.targets)
 score.app.command(cls=FormulaCommand, short_help="Say what formulas are, or what is wrong.")(formulas.check)
 score.app.command(cls=FormulaCommand, short_help="Write formulas in another language.")(formulas.translate)
@@ -66,6 +67,7 @@ evidence = typer.Typer(no_args_is_help=True, help="Ask what may be believed.")
 evidence.command(short_help="Run the pipeline where nothing can be found.")(control.control)
 evidence.command(short_help="Say what the selection window could prove.")(power.power)
 evidence.command("open", short_help="Open a run's sealed days, once.")(unseal.open_seal)
+evidence.command(short_help="Acknowledge a leak alarm.")(acknowledge.acknowledge)
 evidence.command(short_help="Run a campaign's verdicts again.")(verify.verify)
 evidence.command(short_help="Show how accepted factors are combined, and how else they could be.")(combine.combine)
 app.add_typer(score.app, name="factor")

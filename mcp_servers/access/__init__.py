@@ -12,6 +12,12 @@ from typing import TYPE_CHECKING
 from ...lazy import lazy_names
 
 if TYPE_CHECKING:
+    from .arrivals import (
+        LOCAL_HOSTS as LOCAL_HOSTS,
+        LOCAL_ORIGINS as LOCAL_ORIGINS,
+        Bucket as Bucket,
+        find_misdirection as find_misdirection,
+    )
     from .claims import Trust as Trust
     from .jwts import Jwts as Jwts, KeySet as KeySet
     from .oauth import Introspection as Introspection, Protected as Protected, read_oauth as read_oauth
@@ -38,6 +44,7 @@ else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
+            "arrivals": "LOCAL_HOSTS LOCAL_ORIGINS Bucket find_misdirection",
             "claims": "Trust",
             "jwts": "Jwts KeySet",
             "oauth": "Introspection Protected read_oauth",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...decisions import CaseLine, CaseRequest, decide_case, find_case, list_cases, tell_decision
 from ...figures import number, plural
 from ..console import print_object, print_plain, stdout_console
 from ..options import AsJson, By, RunName, Workspace
@@ -46,11 +48,11 @@ def review(
         if factor is None:
             if choice:
                 raise _make_usage_error("a decision needs the ID of a case", field="ID", allowed=reviews.waiting())
-            _print_cases(_list_cases(reviews), row, workspace, as_json=as_json)
+            _print_cases(list_cases(reviews), row, workspace, as_json=as_json)
         elif choice is None:
-            _print_case_page(ledger, row, reviews, _find_case(reviews, factor), workspace, as_json=as_json)
+            _print_case_page(ledger, row, reviews, find_case(reviews, factor), workspace, as_json=as_json)
         else:
-            record = _decide(ledger, row, (_find_case(reviews, factor), choice, words, by))
+            record = _decide(ledger, row, find_case(reviews, factor), choice, (words, by))
             _print_decision(record, workspace, as_json=as_json)
 
 
@@ -76,52 +78,23 @@ def _make_usage_error(message: str, *, field: str, allowed: object) -> Exception
     return DeskError(message, field=field, allowed=allowed, code="decision")
 
 
-def _find_case(reviews: Reviews, factor: str) -> str:
-    """Return the full id of a case from its beginning."""
-    cases = reviews.cases()
-    matches = [name for name in cases if factor and name.startswith(factor)]
-    if factor in cases or len(matches) == 1:
-        return factor if factor in cases else matches[0]
-    message = f"{factor!r} begins several cases" if matches else f"no case {factor!r} in this run"
-    raise _make_usage_error(message, field="ID", allowed=matches or list(cases))
-
-
-def _list_cases(reviews: Reviews) -> list[dict[str, Any]]:
-    """Return every case with its decision; waiting ones first."""
-    waiting, rows = set(reviews.waiting()), []
-    for name, row in reviews.cases().items():
-        decision = reviews.decision(name)
-        rows.append(
-            {
-                "id": name,
-                "text": row.canonical,
-                "hypothesis": row.hypothesis,
-                "t": row.sheet.get("t"),
-                "rank_ic": row.sheet.get("rank_ic"),
-                "waits": name in waiting,
-                "decision": decision.record() | {"at": decision.at} if decision else None,
-            }
-        )
-    return sorted(rows, key=lambda case: (not case["waits"], case["id"]))
-
-
-def _print_cases(rows: list[dict[str, Any]], run: Run, workspace: Path | None, *, as_json: bool) -> None:
+def _print_cases(rows: list[CaseLine], run: Run, workspace: Path | None, *, as_json: bool) -> None:
     if as_json:
-        print_object({"run": run.id, "cases": rows})
+        print_object({"run": run.id, "cases": [asdict(case) for case in rows]})
         return
     from rich.text import Text
 
     from ..formula_source import summarise_formula
     from .log import flatten_lines
 
-    waiting = sum(case["waits"] for case in rows)
+    waiting = sum(case.waits for case in rows)
     console = stdout_console()
     print_plain(f"{run.id}: {plural(waiting, 'case')} to decide, {len(rows) - waiting} decided")
     for case in rows:
-        decision = case["decision"]
+        decision = case.decision
         word = f"{decision['by']}: {decision['decision']}" if decision else "awaiting approval"
-        head = f"  {case['id']}  {word}  t {number(case['t'], 1, sign=True)} on search  "
-        console.print(Text(head + summarise_formula(case["text"])), soft_wrap=True)
+        head = f"  {case.id}  {word}  t {number(case.t, 1, sign=True)} on search  "
+        console.print(Text(head + summarise_formula(case.text)), soft_wrap=True)
         if decision and decision["comment"]:
             console.print(Text(f"    {flatten_lines(decision['comment'])}", style="dim"), soft_wrap=True)
     if waiting:
@@ -156,29 +129,16 @@ def _print_case_page(
     print_plain(place)
 
 
-def _decide(ledger: Ledger, run: Run, request: tuple[str, ReviewChoice, str, str | None]) -> dict[str, Any]:
-    """Record a decision while no process works on the run."""
-    from ....evaluation import PersonDecision, Reviews
-    from ....evidence import ReviewRefused
+def _decide(ledger: Ledger, run: Run, case: str, choice: ReviewChoice, words: tuple[str, str | None]) -> dict[str, Any]:
+    """Record a decision, and return it as JSON."""
+    from ....evaluation import Reviews
     from ..options import signer_name
 
-    name, choice, comment, by = request
-    with ledger.runs.lock(run.id):
-        now = ledger.runs.find(run.id)
-        reviews = Reviews.of(ledger, now)
-        if now.status != "paused" and reviews.decision(name) is None:
-            raise ReviewRefused(
-                "Decisions are made while a run is paused.",
-                field="run",
-                got=now.status,
-                allowed="paused",
-                hint="A run that is done decides no more." if now.status == "done" else f"alphaloom resume {run.id}",
-            )
-        at = datetime.now(UTC).isoformat(timespec="seconds")
-        decision = PersonDecision(name, choice, comment, signer_name(by), at)
-        reviews.decide(decision)
-        facts = {"run": run.id, **decision.record(), "at": at, "waiting": reviews.waiting()}
-        return facts | ({"goes_back": _has_budget_left(ledger, now)} if choice == "ask" else {})
+    comment, by = words
+    at = datetime.now(UTC).isoformat(timespec="seconds")
+    decision = decide_case(ledger, run, CaseRequest(case, choice, comment, signer_name(by), at))
+    facts = tell_decision(Reviews.of(ledger, run), decision)
+    return facts | ({"goes_back": _has_budget_left(ledger, run)} if choice == "ask" else {})
 
 
 def _has_budget_left(ledger: Ledger, run: Run) -> bool:

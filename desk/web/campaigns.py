@@ -1,0 +1,225 @@
+"""The pages on campaigns: all of a workspace, one with its factors while it runs and after, and its report."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response, StreamingResponse
+
+from ..cli.campaign.status import RunStanding, state_of
+from ..errors import DeskError
+from .guards import REPORT_POLICY
+from .pages import PageRequest, render
+
+if TYPE_CHECKING:
+    from ...ledger import Ledger, Run
+
+RUNS_A_PAGE: Final = 50
+FACTORS_A_PAGE: Final = 100
+LOOK_SECONDS: Final = 1.0
+"""How often a live page looks for something new."""
+MAX_STREAMS: Final = 64
+"""Live pages that are served at once; another one is refused and can be loaded again by hand."""
+UNDECIDED: Final = "scored"
+"""Standing of a factor that was scored on search days and has no verdict."""
+
+
+@dataclass(frozen=True)
+class RunLine:
+    """One campaign in the list."""
+
+    id: str
+    state: str
+    started_at: str
+    waiting: int
+    verdicts: dict[str, int]
+
+
+@dataclass(frozen=True)
+class RunList:
+    """A page of the campaigns of a workspace, the newest first."""
+
+    runs: list[RunLine]
+    total: int
+    number: int
+    pages: int
+
+
+def load_runs(view: PageRequest) -> RunList:
+    """Return one page of the list of campaigns."""
+    runs = [run for run in view.ledger.runs.all() if is_campaign(run)][::-1]
+    number, pages = find_page(view, len(runs), RUNS_A_PAGE)
+    shown = runs[(number - 1) * RUNS_A_PAGE : number * RUNS_A_PAGE]
+    return RunList([_read_line(view.ledger, run) for run in shown], len(runs), number, pages)
+
+
+def is_campaign(run: Run) -> bool:
+    """Return whether a run of the ledger is a campaign: not a book, nor a record of remarks."""
+    return "settings" in run.config
+
+
+def find_page(view: PageRequest, total: int, size: int) -> tuple[int, int]:
+    """Return the number of the requested page and of all pages; a number that is none is the first."""
+    pages = max(1, -(-total // size))
+    asked = view.query.get("page", "1")
+    return (min(max(int(asked), 1), pages) if asked.isdecimal() and len(asked) < 9 else 1), pages
+
+
+def _read_line(ledger: Ledger, run: Run) -> RunLine:
+    from ...evaluation import Reviews
+
+    waiting = tuple(Reviews.of(ledger, run).waiting())
+    verdicts: dict[str, int] = {}
+    for row in ledger.verdicts.of(run.id):
+        verdicts[row.verdict] = verdicts.get(row.verdict, 0) + 1
+    state = state_of(run.status, ledger.runs.holder(run.id), waiting)
+    return RunLine(run.id, state, run.started_at, len(waiting), verdicts)
+
+
+@dataclass(frozen=True)
+class ScoredFactor:
+    """One factor of a campaign; t and RankIC are those of search days."""
+
+    id: str
+    text: str
+    hypothesis: str
+    mechanism: str
+    standing: str
+    t: float | None
+    rank_ic: float | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class RunPage:
+    """One campaign: where it stands, and its factors by what was asked for."""
+
+    id: str
+    standing: dict[str, Any]
+    has_report: bool
+    factors: list[ScoredFactor]
+    matches: int
+    total: int
+    words: str
+    chosen: str
+    facets: dict[str, int]
+    number: int
+    pages: int
+
+
+def load_run(view: PageRequest) -> RunPage:
+    """Return one campaign, with the factors whose formula, hypothesis or reason holds the words of the query."""
+    from ...evaluation import find_campaign
+
+    run = find_campaign(view.ledger, view.path["run"])
+    lines = list_factors(view.ledger, run.id)
+    words, chosen = view.query.get("q", "").strip().casefold(), view.query.get("verdict", "")
+    found = [one for one in lines if all(word in _describe(one) for word in words.split())]
+    facets: dict[str, int] = {}
+    for one in found:
+        facets[one.standing] = facets.get(one.standing, 0) + 1
+    found = [one for one in found if chosen in ("", one.standing)]
+    number, pages = find_page(view, len(found), FACTORS_A_PAGE)
+    return RunPage(
+        id=run.id,
+        standing=RunStanding.of(view.ledger, run).record(),
+        has_report=(view.ledger.runs.folder(run.id) / "report.html").exists(),
+        factors=found[(number - 1) * FACTORS_A_PAGE : number * FACTORS_A_PAGE],
+        matches=len(found),
+        total=len(lines),
+        words=view.query.get("q", "").strip(),
+        chosen=chosen,
+        facets=dict(sorted(facets.items())),
+        number=number,
+        pages=pages,
+    )
+
+
+def _describe(line: ScoredFactor) -> str:
+    return f"{line.id} {line.text} {line.hypothesis} {line.mechanism} {line.reason}".casefold()
+
+
+def list_factors(ledger: Ledger, run: str) -> list[ScoredFactor]:
+    """Return every scored factor of a run with its verdict, decided ones first, then by the size of t on search."""
+    verdicts = {row.factor_id: row for row in ledger.verdicts.of(run)}
+    stated = {event.key: event.body for event in ledger.events.of(run, "agents.hypothesis")}
+    rows = []
+    for score in ledger.evaluations.of(run):
+        verdict, idea = verdicts.get(score.factor_id), stated.get(score.hypothesis, {})
+        failed = next((reason for reason in verdict.reasons if reason["passed"] is False), None) if verdict else None
+        rows.append(
+            ScoredFactor(
+                score.factor_id,
+                score.text,
+                str(idea.get("statement", "")),
+                str(idea.get("mechanism", "")).replace("_", " "),
+                verdict.verdict if verdict else UNDECIDED,
+                score.sheet.get("t"),
+                score.sheet.get("rank_ic"),
+                f"{failed['step']}: {failed['message']}" if failed else "",
+            )
+        )
+    return sorted(rows, key=lambda one: (one.standing == UNDECIDED, -abs(one.t or 0.0), one.id))
+
+
+def load_report(view: PageRequest) -> Response:
+    """Return the report of a campaign as it was written, after comparing it with its recorded digest."""
+    from ...evaluation import find_campaign
+
+    run = find_campaign(view.ledger, view.path["run"])
+    path = view.ledger.runs.folder(run.id) / "report.html"
+    if not path.exists():
+        raise DeskError(
+            "This campaign has no report yet.", field="run", got=run.id, hint="It is written at the campaign's end."
+        )
+    return HTMLResponse(path.read_text(encoding="utf-8"), headers={"Content-Security-Policy": REPORT_POLICY})
+
+
+Opened = Callable[[], AbstractContextManager["Ledger"]]
+Stream = Callable[[Opened, Request], Response]
+_open_streams = 0
+
+
+def stream_run(opened: Opened, request: Request) -> Response:
+    """Return a stream of the standing of a run as HTML, sent whenever it has changed."""
+    if _open_streams >= MAX_STREAMS:
+        return Response("Too many live pages are open.\n", 503)
+    return StreamingResponse(_watch_run(opened, request), media_type="text/event-stream")
+
+
+async def _watch_run(opened: Opened, request: Request) -> AsyncIterator[str]:
+    global _open_streams
+    _open_streams += 1
+    try:
+        shown = ""
+        while not await request.is_disconnected():
+            standing = await run_in_threadpool(_read_standing, opened, request.path_params["run"])
+            if standing is None:
+                return
+            text = render("standing.html.j2", standing, None)
+            if text != shown:
+                shown = text
+                yield "".join(f"data: {line}\n" for line in text.splitlines()) + "\n"
+            await asyncio.sleep(LOOK_SECONDS)
+    finally:
+        _open_streams -= 1
+
+
+def _read_standing(opened: Opened, name: str) -> dict[str, Any] | None:
+    from ...evaluation import find_campaign
+    from ...ledger import AlphaloomError
+
+    try:
+        with opened() as ledger:
+            return RunStanding.of(ledger, find_campaign(ledger, name)).record()
+    except AlphaloomError:
+        return None
+
+
+STREAMS: dict[str, Stream] = {"/runs/{run}/live": stream_run}

@@ -1,0 +1,118 @@
+"""The pages on which a person decides: a factor that passed the gate, and a leak alarm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, cast
+
+from ...ledger import compute_digest
+from ..decisions import CaseRequest, decide_case, find_case
+from ..errors import DeskError
+from ..report.case_page import CasePage, build_case_page
+from .inbox import read_inbox
+from .pages import PageRequest
+
+if TYPE_CHECKING:
+    from ...evaluation import ReviewChoice
+    from ...risk import LeakAlarm
+
+CASE_CHOICES = ("approve", "reject", "ask")
+
+
+@dataclass(frozen=True)
+class DecidableCase:
+    """A case with its page; `shown` is the digest of the record that this page shows."""
+
+    case: CasePage
+    digest: str
+    shown: str
+    waits: bool
+    paused: bool
+
+
+def load_case(view: PageRequest) -> DecidableCase:
+    """Return the case of a run."""
+    from ...evaluation import Reviews, find_campaign
+    from ...evaluation.closing import ReviewCase
+
+    run = find_campaign(view.ledger, view.path["run"])
+    reviews = Reviews.of(view.ledger, run)
+    name = find_case(reviews, view.path["case"])
+    record, decision = reviews.file(name), reviews.decision(name)
+    case = ReviewCase.read(record)
+    noted = view.ledger.events.get(run.id, "agents.hypothesis", case.hypothesis.id if case.hypothesis else "")
+    page = build_case_page(run.id, case, noted.body if noted else {}, decision)
+    return DecidableCase(page, compute_digest(record), compute_shown(page), decision is None, run.status == "paused")
+
+
+def compute_shown(page: CasePage) -> str:
+    """Return the digest of what a page shows of a case."""
+    from dataclasses import asdict
+
+    return compute_digest(asdict(page))
+
+
+def decide(view: PageRequest, form: dict[str, str]) -> str:
+    """Record a person's decision on a case, and return the page of what waits next."""
+    from ...evaluation import find_campaign
+
+    run = find_campaign(view.ledger, view.path["run"])
+    now = load_case(view)
+    if form.get("shown") != now.shown:
+        raise DeskError(
+            "The case has changed since this page was opened; nothing was recorded.",
+            field="case",
+            got=view.path["case"],
+            hint="Read the page again, then decide.",
+            code="case_changed",
+        )
+    choice = form.get("choice", "")
+    if choice not in CASE_CHOICES:
+        raise DeskError("No decision was chosen.", field="choice", got=choice, allowed=CASE_CHOICES, code="decision")
+    place = f"/runs/{run.id}/cases/{now.case.card.id}"
+    at = datetime.now(UTC).isoformat(timespec="seconds")
+    comment = form.get("comment", "").strip()
+    request = CaseRequest(now.case.card.id, cast("ReviewChoice", choice), comment, view.person, at, now.shown)
+    decide_case(view.ledger, run, request)
+    return read_inbox(view.ledger).next_after(place)
+
+
+@dataclass(frozen=True)
+class AlarmPage:
+    """A leak alarm, with the formula and the gate's reasons."""
+
+    run: str
+    factor_id: str
+    text: str
+    rank_ic: float
+    limit: float
+    reasons: list[dict[str, Any]]
+
+
+def load_alarm(view: PageRequest) -> AlarmPage:
+    """Return the page of a leak alarm."""
+    alarm = _find_alarm(view)
+    text = next(row.canonical for row in view.ledger.library.rows() if row.factor_id == alarm.factor_id)
+    verdict = next(row for row in view.ledger.verdicts.of(alarm.run) if row.factor_id == alarm.factor_id)
+    reasons = [dict(reason) for reason in verdict.reasons]
+    return AlarmPage(alarm.run, alarm.factor_id, text, alarm.rank_ic, alarm.limit, reasons)
+
+
+def acknowledge(view: PageRequest, form: dict[str, str]) -> str:
+    """Record that a person acknowledges an alarm, and return the page of what waits next."""
+    from ...risk import acknowledge_alarm
+
+    alarm = _find_alarm(view)
+    acknowledge_alarm(view.ledger, alarm, form.get("reason", ""), view.person, datetime.now(UTC))
+    return read_inbox(view.ledger).next_after(f"/runs/{alarm.run}/alarms/{alarm.factor_id}")
+
+
+def _find_alarm(view: PageRequest) -> LeakAlarm:
+    from ...risk import list_alarms
+
+    run, factor = view.path["run"], view.path["factor"]
+    alarm = next((one for one in list_alarms(view.ledger) if (one.run, one.factor_id) == (run, factor)), None)
+    if alarm is None:
+        raise DeskError("No such alarm waits.", field="factor", got=factor, code="unknown_factor")
+    return alarm

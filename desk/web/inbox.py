@@ -1,0 +1,138 @@
+"""The inbox: everything in a workspace that waits for a person, in one list, the most pressing first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..figures import number, plural
+
+if TYPE_CHECKING:
+    from ...ledger import Ledger
+
+KINDS = {
+    "halt": "book halted",
+    "alarm": "leak alarm",
+    "case": "factor to decide",
+    "decay": "decaying factor",
+    "text": "text held back",
+    "refusals": "refused by the risk gate",
+}
+"""Kinds of what waits, the most pressing first, with their words."""
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """One thing that waits.
+
+    Attributes
+    ----------
+    kind
+        One of `KINDS`.
+    title, detail
+        What it is, and what is known of it, in words.
+    since
+        The day or instant since which it waits, ISO; empty where the record does not say.
+    href
+        The page on which a person decides.
+    """
+
+    kind: str
+    title: str
+    detail: str
+    since: str
+    href: str
+
+    @property
+    def word(self) -> str:
+        """Return the words for its kind."""
+        return KINDS[self.kind]
+
+
+@dataclass(frozen=True)
+class Inbox:
+    """What waits, the most pressing first."""
+
+    waiting: tuple[Waiting, ...]
+
+    def next_after(self, href: str) -> str:
+        """Return the page of the thing that follows another, or the inbox where nothing waits."""
+        others = [one.href for one in self.waiting if one.href != href]
+        return others[0] if others else "/inbox"
+
+
+def read_inbox(ledger: Ledger) -> Inbox:
+    """Return what waits in a workspace."""
+    found = [*_list_halts(ledger), *_list_alarms(ledger), *_list_cases(ledger), *_list_decay(ledger)]
+    found += _list_texts(ledger)
+    order = {kind: place for place, kind in enumerate(KINDS)}
+    return Inbox(tuple(sorted(found, key=lambda one: (order[one.kind], one.since, one.href))))
+
+
+def _list_cases(ledger: Ledger) -> Iterator[Waiting]:
+    from ...evaluation import Reviews
+
+    for run in ledger.runs.all():
+        reviews = Reviews.of(ledger, run)
+        if not reviews.required or run.status == "done":
+            continue
+        cases = reviews.cases()
+        for name in reviews.waiting():
+            row = cases[name]
+            idea = ledger.events.get(run.id, "agents.hypothesis", row.hypothesis)
+            statement = str(idea.body.get("statement", "")) if idea else ""
+            t = number(row.sheet.get("t"), 1, sign=True)
+            words = f"{statement or 'No hypothesis stated.'} t {t} on search days."
+            yield Waiting("case", row.canonical, words, run.started_at, f"/runs/{run.id}/cases/{name}")
+
+
+def _list_alarms(ledger: Ledger) -> Iterator[Waiting]:
+    from ...risk import list_alarms
+
+    texts = {row.factor_id: row.canonical for row in ledger.library.rows()}
+    for alarm in list_alarms(ledger):
+        size = f"RankIC {number(alarm.rank_ic, 3, sign=True)} on selection days, alarm above {number(alarm.limit, 3)}"
+        yield Waiting("alarm", texts[alarm.factor_id], size, "", f"/runs/{alarm.run}/alarms/{alarm.factor_id}")
+
+
+def _list_decay(ledger: Ledger) -> Iterator[Waiting]:
+    texts = {row.factor_id: row.canonical for row in ledger.library.rows()}
+    last = {change.factor_id: change for change in ledger.library.standings()}
+    for name, change in last.items():
+        if change.status == "decaying" and name in texts:
+            yield Waiting("decay", texts[name], change.reason, change.day, f"/library/{name}")
+
+
+def _list_texts(ledger: Ledger) -> Iterator[Waiting]:
+    from datetime import UTC, datetime
+
+    from ...news import NEWS_FOLDER, NewsStore
+
+    folder = ledger.workspace / NEWS_FOLDER
+    if not folder.is_dir():
+        return
+    with NewsStore(folder) as store:
+        for held in store.list_quarantine(datetime.max.replace(tzinfo=UTC)):
+            signs = ", ".join(dict.fromkeys(sign.name for sign in held.signs))
+            yield Waiting("text", held.item.title, signs, held.since.isoformat(), f"/texts/{held.item.id}")
+
+
+def _list_halts(ledger: Ledger) -> Iterator[Waiting]:
+    from ...campaign import list_orders, list_steps, list_waiting_orders, read_step
+
+    for run in ledger.runs.all():
+        if "book" not in run.config:
+            continue
+        steps, name = list_steps(ledger, run.id), run.id.removeprefix("book-")
+        last = read_step(steps[-1]) if steps else None
+        ordered = list_waiting_orders(list_orders(ledger, run.id), steps)
+        mode = ordered[-1].mode if ordered else last.mode if last else "active"
+        if mode != "active":
+            word = "nothing passes" if mode == "halted" else "only reductions pass"
+            reason = ordered[-1].reason if ordered else "by its own limit"
+            yield Waiting("halt", name, f"{word}: {reason}", last.day if last else "", f"/books/{name}")
+        refused = sum(not ruling["approved"] for ruling in last.decision["rulings"]) if last else 0
+        if last and refused:
+            detail = f"{plural(refused, 'target')} refused for {last.decided_for}"
+            yield Waiting("refusals", name, detail, last.day, f"/books/{name}")

@@ -1,0 +1,77 @@
+"""What a page is: a template, and a function that reads its record from the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..figures import count, number, p_value_text, percent, plural, short_id
+from ..report.report import TEMPLATE_FOLDER
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+    from ...ledger import Ledger
+
+WEB_TEMPLATES = Path(__file__).parent / "templates"
+PLACES = (
+    ("/inbox", "Inbox"),
+    ("/runs", "Campaigns"),
+    ("/library", "Library"),
+    ("/books", "Books"),
+)
+"""The places of the app, in the order in which every page names them."""
+
+
+@dataclass(frozen=True)
+class PageRequest:
+    """What a page is loaded from: the open record, who asks, the parts of its address, and the query."""
+
+    ledger: Ledger
+    person: str
+    path: Mapping[str, str]
+    query: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Page:
+    """A template, and what loads its record: a dataclass whose fields are JSON."""
+
+    template: str
+    load: Callable[[PageRequest], Any]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Why a page is not shown, and what to do."""
+
+    message: str
+    hint: str
+
+
+def render(template: str, facts: object, person: str | None, place: str = "") -> str:
+    """Return a page's HTML."""
+    page: str = _environment().get_template(template).render(page=facts, person=person, place=place, places=PLACES)
+    return page.strip() + "\n"
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    # Any text may come from a model, so all text is escaped; templates mark only our own drawings as safe.
+    made = Environment(
+        loader=FileSystemLoader([WEB_TEMPLATES, TEMPLATE_FOLDER]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.globals |= {
+        "number": number, "percent": percent, "count": count, "plural": plural, "p_value": p_value_text,
+        "short_id": short_id,
+    }  # fmt: skip  # a table
+    return made

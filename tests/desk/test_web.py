@@ -1,0 +1,210 @@
+"""The desk in a browser: who may open it, what waits, and what a decision leaves on record."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from alphaloom.desk.cli.main import run_command
+from alphaloom.desk.web import Desk, Sessions, build_app
+from alphaloom.evaluation import Reviews
+from alphaloom.ledger import Attempt, Evaluation, Ledger, LibraryRow, Run, VerdictRow
+
+from . import example
+
+SCRIPT = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
+NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
+HERE = "http://127.0.0.1:8000"
+SAME = {"sec-fetch-site": "same-origin"}
+CASE, LEAK = "fa0000000000000a1", "fb0000000000000b2"
+
+
+def verdict(factor: str) -> VerdictRow:
+    metrics = {"selection": {"rank_ic": 0.2}, "trial": 1}
+    return VerdictRow("r1", factor, "accepted", [{"step": SCRIPT, "passed": True, "message": SCRIPT}], metrics)
+
+
+def lay(workspace: Path) -> None:
+    """Make a paused run with one case and one leak alarm, with a script in every text that a model can fill."""
+    with Ledger.open(workspace, clock=lambda: NOON) as ledger:
+        settings = {
+            "approve": True,
+            "evidence": {"leak_rank_ic": 0.08},
+            "agents": {"rounds": 2},
+            "models": {"budget": {}},
+        }
+        settings["budget"] = {"evaluations": 10, "trials": 2}
+        ledger.runs.start(Run("r1", {"settings": settings}, 1, "d", NOON.isoformat()))
+        ledger.runs.finish("r1", "paused")
+        reviews = Reviews(ledger, "r1", True)
+        row = LibraryRow(CASE, SCRIPT, SCRIPT, "r01/h00", "r1", {"t": 4.2, "rank_ic": 0.03})
+        reviews.wait(row)
+        reviews.keep_file(CASE, planted_case())
+        ledger.events.record("r1", "agents.hypothesis", "r01/h00", {"statement": SCRIPT, "mechanism": SCRIPT})
+        ledger.library.add(LibraryRow(LEAK, "close", SCRIPT, SCRIPT, "r1", {"t": 9.0}))
+        ledger.verdicts.add(verdict(LEAK))
+        claim = {
+            "id": "r01/h00",
+            "mechanism": SCRIPT,
+            "statement": SCRIPT,
+            "direction": 1,
+            "horizon_days": 5,
+            "fields": [],
+        }
+        ledger.events.record("r1", "claim", "r01/h00", claim)
+        ledger.attempts.add(Attempt("r1", "r01/h00/c00", "r01/h00", SCRIPT, LEAK, "scored", ""))
+        sheet = {**example.sheet(0.2, example.SEARCH), "sign": 1}
+        ledger.evaluations.add(Evaluation("r1", LEAK, SCRIPT, "r01/h00", sheet))
+
+
+def planted_case() -> dict[str, Any]:
+    entry = example.results()["accepted"][0]
+    hypothesis = {**entry["hypothesis"], "id": "r01/h00", "statement": SCRIPT, "mechanism": SCRIPT}
+    texts = {
+        "text": SCRIPT,
+        "explained": SCRIPT,
+        "hypothesis": hypothesis,
+        "warnings": [{"code": "x", "message": SCRIPT}],
+    }
+    curve = {"search": {"dates": example.SEARCH, "rank_ic": [0.01] * len(example.SEARCH)}}
+    return {**entry, **texts, "id": CASE, "curve": curve, "boundary": example.SELECTION[0]}
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    lay(tmp_path)
+    return Desk(tmp_path, lambda: NOON)
+
+
+@pytest.fixture
+def client(desk: Desk) -> Iterator[TestClient]:
+    """Return a browser that has entered."""
+    with TestClient(build_app(desk), base_url=HERE, follow_redirects=False) as made:
+        assert made.get(f"/enter/{desk.sessions.issue_launch('ada')}").status_code == 200
+        yield made
+
+
+def test_a_launch_address_opens_once_in_time_and_survives_a_restart(tmp_path: Path) -> None:
+    now = [NOON]
+    sessions = Sessions(tmp_path, lambda: now[0])
+    launch, late = sessions.issue_launch("ada"), sessions.issue_launch("ada")
+    secret = sessions.enter(launch)
+    assert secret
+    assert sessions.enter(launch) is None
+    assert sessions.enter("x") is None
+    found = Sessions(tmp_path, lambda: now[0]).find(secret)
+    assert found
+    assert found.person == "ada"
+    kept = (tmp_path / "desk" / "sessions.json").read_text()
+    assert secret not in kept
+    assert launch not in kept
+    now[0] += timedelta(minutes=11)
+    assert sessions.enter(late) is None
+    now[0] += timedelta(hours=12)
+    assert sessions.find(secret) is None
+
+
+def test_without_a_session_no_page_and_no_change_is_answered(desk: Desk) -> None:
+    stranger = TestClient(build_app(desk), base_url=HERE, follow_redirects=False, cookies={desk.cookie: "forged"})
+    for place in (
+        "/inbox",
+        "/inbox.json",
+        "/runs",
+        "/runs/r1",
+        "/runs/r1/live",
+        "/library",
+        "/books",
+        f"/runs/r1/cases/{CASE}",
+    ):
+        answer = stranger.get(place)
+        assert answer.status_code == 401, place
+        assert CASE not in answer.text
+    assert stranger.post(f"/runs/r1/cases/{CASE}", headers=SAME, data={"choice": "approve"}).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"host": "evil.example"}, 421),
+        ({"host": "127.0.0.1.evil.example:8000"}, 421),
+        ({"origin": "http://evil.example"}, 403),
+        ({"sec-fetch-site": "cross-site"}, 403),
+        ({"sec-fetch-site": "same-site"}, 403),
+        ({}, 403),
+        ({**SAME, "content-length": "999999"}, 413),
+    ],
+)
+def test_changes_from_elsewhere_are_refused(client: TestClient, headers: dict[str, str], status: int) -> None:
+    assert client.post(f"/runs/r1/cases/{CASE}", headers=headers, data={"choice": "approve"}).status_code == status
+
+
+def test_a_decision_is_recorded_with_what_was_on_the_screen_and_leads_to_what_waits_next(
+    desk: Desk, client: TestClient
+) -> None:
+    place = f"/runs/r1/cases/{CASE}"
+    page = client.get(place).text
+    shown = re.search(r'name="shown" value="(\w+)"', page)
+    assert shown
+    assert client.post(place, headers=SAME, data={"choice": "approve", "shown": "other"}).status_code == 409
+    answer = client.post(place, headers=SAME, data={"choice": "approve", "shown": shown[1], "comment": "clear reason"})
+    assert answer.status_code == 303
+    assert answer.headers["location"] == f"/runs/r1/alarms/{LEAK}"
+    with desk.open() as ledger:
+        decision = Reviews.of(ledger, ledger.runs.find("r1")).decision(CASE)
+        assert decision
+        assert (decision.by, decision.decision, decision.comment, decision.shown) == (
+            "ada",
+            "approve",
+            "clear reason",
+            shown[1],
+        )
+        assert decision.case in page
+        assert CASE in {row.factor_id for row in ledger.library.rows()}
+    assert client.post(place, headers=SAME, data={"choice": "reject", "shown": shown[1]}).status_code == 409
+
+
+def test_an_alarm_is_acknowledged_with_a_reason(desk: Desk, client: TestClient) -> None:
+    from alphaloom.risk import list_alarms, read_standings
+
+    place = f"/runs/r1/alarms/{LEAK}"
+    assert client.post(place, headers=SAME, data={"reason": " "}).status_code == 409
+    with desk.open() as ledger:
+        assert read_standings(ledger, LEAK)[LEAK].leak_alarm
+    command = ["evidence", "acknowledge", "r1", LEAK[:6], "--by", "bo", "--workspace", str(desk.workspace), "--reason"]
+    assert run_command([*command, " "]) == 2
+    assert client.post(place, headers=SAME, data={"reason": "the fields are of the close"}).status_code == 303
+    assert run_command([*command, "a second time"]) == 2
+    with desk.open() as ledger:
+        assert not list_alarms(ledger)
+        assert not read_standings(ledger, LEAK)[LEAK].leak_alarm
+
+
+def test_no_text_that_a_model_wrote_becomes_markup(client: TestClient) -> None:
+    for place in (
+        "/inbox",
+        "/runs",
+        "/runs/r1",
+        "/library",
+        f"/library/{LEAK}",
+        f"/runs/r1/cases/{CASE}",
+        f"/runs/r1/alarms/{LEAK}",
+        f"/runs/{SCRIPT}",
+    ):
+        answer = client.get(place)
+        assert answer.headers["content-security-policy"].startswith("default-src 'self'")
+        assert "<script>alert" not in answer.text, place
+        assert "<img src" not in answer.text, place
+    assert client.get("/inbox").text.count("&lt;script&gt;") >= 2
+
+
+def test_every_page_is_a_record_too(client: TestClient) -> None:
+    for place in ("/inbox", "/runs", "/runs/r1", "/library", f"/library/{LEAK}", "/books", f"/runs/r1/cases/{CASE}"):
+        assert client.get(f"{place}.json").json(), place
+    assert [one["kind"] for one in client.get("/inbox.json").json()["waiting"]] == ["alarm", "case"]
+    assert client.get("/runs/none.json").json()["code"] == "unknown_run"
