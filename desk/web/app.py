@@ -179,7 +179,7 @@ def _build_stream(desk: Desk, stream: campaigns.Stream) -> Handler:
     async def answer(request: Request) -> Response:
         if await run_in_threadpool(_find_session, desk, request) is None:
             return _answer_problem(NOT_ENTERED, 401)
-        return stream(desk.open, request)
+        return stream(desk.open, desk.workspace, request)
 
     return answer
 
