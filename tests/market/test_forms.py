@@ -168,6 +168,17 @@ def test_thousands_that_may_be_decimals_are_asked_for(tmp_path: Path, frame: pd.
     np.testing.assert_allclose(read["point"].fields["close"], 1000 * read["comma"].fields["close"])
 
 
+def test_an_exponent_without_a_mark_decides_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "european.csv"
+    rows = [
+        f"2020-01-0{day};{name};99,9;100,5;99,1;100,2;{size}"
+        for day, size in ((2, "1e+06"), (3, "2,7293e+06"))
+        for name in "AB"
+    ]
+    path.write_text("\n".join(["date;symbol;open;high;low;close;volume", *rows]))
+    assert read_panel(PanelSource(path)).fields["volume"].tolist() == [[1e6] * 2, [2_729_300.0] * 2]
+
+
 def test_two_decimal_marks_in_a_file_are_told(tmp_path: Path, frame: pd.DataFrame) -> None:
     texts = frame.assign(open=[f"{value:.2f}".replace(".", ",") for value in frame["open"]])
     assert "has a decimal point and" in refused(text_file(tmp_path, texts))
