@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
@@ -14,66 +13,11 @@ from starlette.testclient import TestClient
 from alphaloom.desk.cli.main import run_command
 from alphaloom.desk.web import Desk, Sessions, build_app
 from alphaloom.evaluation import Reviews
-from alphaloom.ledger import Attempt, Evaluation, Ledger, LibraryRow, Run, VerdictRow
 
-from . import example
+from .workspace import CASE, LEAK, NOON, SCRIPT, lay
 
-SCRIPT = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
-NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
 HERE = "http://127.0.0.1:8000"
 SAME = {"sec-fetch-site": "same-origin"}
-CASE, LEAK = "fa0000000000000a1", "fb0000000000000b2"
-
-
-def verdict(factor: str) -> VerdictRow:
-    metrics = {"selection": {"rank_ic": 0.2}, "trial": 1}
-    return VerdictRow("r1", factor, "accepted", [{"step": SCRIPT, "passed": True, "message": SCRIPT}], metrics)
-
-
-def lay(workspace: Path) -> None:
-    """Make a paused run with one case and one leak alarm, with a script in every text that a model can fill."""
-    with Ledger.open(workspace, clock=lambda: NOON) as ledger:
-        settings = {
-            "approve": True,
-            "evidence": {"leak_rank_ic": 0.08},
-            "agents": {"rounds": 2},
-            "models": {"budget": {}},
-        }
-        settings["budget"] = {"evaluations": 10, "trials": 2}
-        ledger.runs.start(Run("r1", {"settings": settings}, 1, "d", NOON.isoformat()))
-        ledger.runs.finish("r1", "paused")
-        reviews = Reviews(ledger, "r1", True)
-        row = LibraryRow(CASE, SCRIPT, SCRIPT, "r01/h00", "r1", {"t": 4.2, "rank_ic": 0.03})
-        reviews.wait(row)
-        reviews.keep_file(CASE, planted_case())
-        ledger.events.record("r1", "agents.hypothesis", "r01/h00", {"statement": SCRIPT, "mechanism": SCRIPT})
-        ledger.library.add(LibraryRow(LEAK, "close", SCRIPT, SCRIPT, "r1", {"t": 9.0}))
-        ledger.verdicts.add(verdict(LEAK))
-        claim = {
-            "id": "r01/h00",
-            "mechanism": SCRIPT,
-            "statement": SCRIPT,
-            "direction": 1,
-            "horizon_days": 5,
-            "fields": [],
-        }
-        ledger.events.record("r1", "claim", "r01/h00", claim)
-        ledger.attempts.add(Attempt("r1", "r01/h00/c00", "r01/h00", SCRIPT, LEAK, "scored", ""))
-        sheet = {**example.sheet(0.2, example.SEARCH), "sign": 1}
-        ledger.evaluations.add(Evaluation("r1", LEAK, SCRIPT, "r01/h00", sheet))
-
-
-def planted_case() -> dict[str, Any]:
-    entry = example.results()["accepted"][0]
-    hypothesis = {**entry["hypothesis"], "id": "r01/h00", "statement": SCRIPT, "mechanism": SCRIPT}
-    texts = {
-        "text": SCRIPT,
-        "explained": SCRIPT,
-        "hypothesis": hypothesis,
-        "warnings": [{"code": "x", "message": SCRIPT}],
-    }
-    curve = {"search": {"dates": example.SEARCH, "rank_ic": [0.01] * len(example.SEARCH)}}
-    return {**entry, **texts, "id": CASE, "curve": curve, "boundary": example.SELECTION[0]}
 
 
 @pytest.fixture
