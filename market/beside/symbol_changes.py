@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..actions import Actions
 from ..errors import Audit, Finding, format_count
 from ..forms.days import read_days
 from ..prices import Prices, format_day
@@ -72,10 +71,6 @@ class SymbolChanges:
                 symbol = self.successors[last]
 
         return [follow(symbol, day) for symbol, day in zip(symbols, days, strict=True)]
-
-    def rename_actions(self, actions: Actions) -> Actions:
-        """Return splits and dividends under the newest symbols."""
-        return replace(actions, symbols=tuple(self.trace(actions.symbols, actions.days.astype(np.int64).tolist())))
 
     def join(self, prices: Prices, audit: Audit) -> Prices:
         """Return the rows under the newest symbols, without those of companies that had ended.
