@@ -113,9 +113,7 @@ def apply_actions(panel: Panel, actions: Actions) -> Panel:
     if "close_raw" not in panel.fields:
         _refuse_plain_quotes(panel, actions)
         return _add_notes(panel, [*notes, f"actions: not applied, since there is no close_raw; {ADD_QUOTES}"])
-    close, quoted = panel.fields["close"], panel.fields["close_raw"]
-    with np.errstate(invalid="ignore"):
-        plain = np.isfinite(quoted).any(axis=0) & ~(np.abs(close / quoted - 1.0) > MAX_QUOTE_GAP).any(axis=0)
+    close, plain = panel.fields["close"], _find_quoted(panel)
     notes += _compare_own_adjustment(_select_symbols(panel, ~plain), actions)
     names = tuple(symbol for symbol, is_plain in zip(panel.symbols, plain, strict=True) if is_plain)
     actions.check_splits(panel.dates, names, close[:, plain])
@@ -133,6 +131,15 @@ def apply_actions(panel: Panel, actions: Actions) -> Panel:
     notes.append(f"prices: quoted ones of {format_count(changed, 'symbol')}, adjusted for splits and dividends {until}")
     panel = _add_notes(replace(panel, fields=fields), notes)
     return replace(panel, back_adjusted=may_be_adjusted(panel))
+
+
+def _find_quoted(panel: Panel) -> NDArray[np.bool_]:
+    """Return the symbols ``[N]`` whose closes are the quoted ones on every day that has both."""
+    close, quoted = panel.fields["close"], panel.fields["close_raw"]
+    with np.errstate(invalid="ignore"):
+        apart = np.asarray((np.abs(close / quoted - 1.0) > MAX_QUOTE_GAP).any(axis=0), np.bool_)
+    there = np.asarray(np.isfinite(quoted).any(axis=0), np.bool_)
+    return there & ~apart
 
 
 def _add_notes(panel: Panel, notes: Sequence[str]) -> Panel:
