@@ -252,11 +252,11 @@ a run's id, its folder, or `latest`.
 
 
 def _iterate_commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """Yield every command that is not a group, with its full name."""
+    """Yield every command with its full name; a group only if it does something by itself."""
     inside = getattr(command, "commands", {})
     for word, child in inside.items():
         yield from _iterate_commands(child, f"{name} {word}")
-    if not inside:
+    if not inside or command.invoke_without_command:
         yield name, command
 
 

@@ -135,8 +135,9 @@ def _decide(ledger: Ledger, run: Run, case: str, choice: ReviewChoice, words: tu
     from ..options import signer_name
 
     comment, by = words
+    name = signer_name(by, ledger.workspace, "review:decide")
     at = datetime.now(UTC).isoformat(timespec="seconds")
-    decision = decide_case(ledger, run, CaseRequest(case, choice, comment, signer_name(by), at))
+    decision = decide_case(ledger, run, CaseRequest(case, choice, comment, name, at))
     facts = tell_decision(Reviews.of(ledger, run), decision)
     return facts | ({"goes_back": _has_budget_left(ledger, run)} if choice == "ask" else {})
 
