@@ -91,7 +91,7 @@ class DeskChange:
 
 
 DESK_PAGES = {
-    "/inbox": Page("inbox.html.j2", lambda asked: read_inbox(asked.ledger)),
+    "/inbox": Page("inbox.html.j2", lambda asked: read_inbox(asked.ledger, asked.person)),
     "/runs": Page("runs.html.j2", campaigns.load_runs),
     "/runs/{run}": Page("run.html.j2", campaigns.load_run),
     "/runs/{run}/report": Page("", campaigns.load_report),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ...decisions import CaseLine, CaseRequest, decide_case, find_case, list_cases, tell_decision
+from ...decisions import CaseLine, CaseRequest, decide_case, describe_stand, find_case, list_cases, tell_decision
 from ...figures import number, plural
 from ..console import print_object, print_plain, stdout_console
 from ..options import AsJson, By, RunName, Workspace
@@ -32,6 +32,7 @@ def review(
     ask: Annotated[
         str | None, typer.Option("--ask", metavar="TEXT", help="Send its hypothesis back to the agents, with this.")
     ] = None,
+    undo: Annotated[bool, typer.Option("--undo", help="Take your decision back, until the run is resumed.")] = False,
     comment: Annotated[
         str, typer.Option("--comment", metavar="TEXT", help="Why; the agents read it word for word.")
     ] = "",
@@ -40,7 +41,7 @@ def review(
     as_json: AsJson = False,
 ) -> None:
     """List what passed the gate and waits for a person, show one case, or decide on it; then go on with resume."""
-    choice, words = _parse_choice(approve=approve, reject=reject, ask=ask, comment=comment)
+    choice, words = _parse_choice({"approve": approve, "reject": reject, "undo": undo}, ask=ask, comment=comment)
     with open_run(run, workspace) as (ledger, row):
         from ....evaluation import Reviews
 
@@ -56,13 +57,13 @@ def review(
             _print_decision(record, workspace, as_json=as_json)
 
 
-def _parse_choice(*, approve: bool, reject: bool, ask: str | None, comment: str) -> tuple[ReviewChoice | None, str]:
+def _parse_choice(flags: dict[ReviewChoice, bool], *, ask: str | None, comment: str) -> tuple[ReviewChoice | None, str]:
     """Return the decision, if any, and the comment."""
-    options: list[tuple[ReviewChoice, bool]] = [("approve", approve), ("reject", reject), ("ask", ask is not None)]
-    choices = [choice for choice, is_given in options if is_given]
+    options = {**flags, "ask": ask is not None}
+    choices = [choice for choice, is_given in options.items() if is_given]
     if len(choices) > 1:
         raise _make_usage_error(
-            "one decision at a time", field="--" + choices[-1], allowed="--approve, --reject or --ask"
+            "one decision at a time", field="--" + choices[-1], allowed="--approve, --reject, --ask or --undo"
         )
     words = [text.strip() for text in (ask or "", comment) if text.strip()]
     if words and not choices:
@@ -93,6 +94,7 @@ def _print_cases(rows: list[CaseLine], run: Run, workspace: Path | None, *, as_j
     for case in rows:
         decision = case.decision
         word = f"{decision['by']}: {decision['decision']}" if decision else "awaiting approval"
+        word += f" (approved by {', '.join(case.approved_by)})" if case.approved_by else ""
         head = f"  {case.id}  {word}  t {number(case.t, 1, sign=True)} on search  "
         console.print(Text(head + summarise_formula(case.text)), soft_wrap=True)
         if decision and decision["comment"]:
@@ -114,6 +116,7 @@ def _print_case_page(
     case = ReviewCase.read(record)
     noted = ledger.events.get(run.id, "agents.hypothesis", case.hypothesis.id if case.hypothesis else "")
     page = build_case_page(run.id, case, noted.body if noted else {}, decision, workspace_option(workspace))
+    page = replace(page, stands=describe_stand(reviews, name) or page.stands)
     path = ledger.runs.folder(run.id) / REVIEW_FOLDER / f"{name}.html"
     make_folder(path.parent)
     write_whole(path, render_case(page).encode())
@@ -156,6 +159,7 @@ def _print_decision(facts: dict[str, Any], workspace: Path | None, *, as_json: b
     waiting = len(facts["waiting"])
     go_on = f"all is decided; next: alphaloom resume {facts['run']}{workspace_option(workspace)}"
     after = f"{plural(waiting, 'case')} still to decide" if waiting else go_on
+    after = f"{facts['approvals']}, another person is needed; {after}" if facts["approvals"] else after
     print_plain(f"{facts['id']}: {facts['decision']} by {facts['by']}; {after}")
     if not facts.get("goes_back", True):
         print_plain("No evaluations or trials are left, so no round will take the change up; the comment is kept.")
