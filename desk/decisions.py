@@ -80,6 +80,7 @@ def decide_case(ledger: Ledger, run: Run, request: CaseRequest) -> PersonDecisio
     from ..evidence import ReviewRefused
     from ..ledger import compute_digest
     from ..risk import read_policy
+    from .blind import refuse_unjudged
 
     with ledger.runs.lock(run.id):
         now = ledger.runs.find(run.id)
@@ -92,6 +93,7 @@ def decide_case(ledger: Ledger, run: Run, request: CaseRequest) -> PersonDecisio
                 allowed="paused",
                 hint="A run that is done decides no more." if now.status == "done" else f"alphaloom resume {run.id}",
             )
+        refuse_unjudged(reviews, request.case, request.by)
         seen = compute_digest(reviews.file(request.case))
         needs = read_policy(ledger.workspace).approvals
         decision = PersonDecision(

@@ -680,6 +680,7 @@ EVENTS = {
     "agents.*": "what an agent wrote: hypothesis, recall, proposal, drafts, score, critique, and others of the search",
     "agents.review": "what people decided on a case, as the agents are told of it once the run goes on",
     "baseline": "the published formulas' scores and their combination, of search days alone",
+    "blind-judgement": "what a person thought of a case before its verdict was shown to them; no agent can read it",
     "case": "a factor that passed the gate and waits for a person",
     "case-file": "the digest of what the person was shown",
     "case-members": "the library rows of the members of such a factor, if it is a combination",

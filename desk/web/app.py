@@ -27,7 +27,7 @@ from ..cli.failures import describe_error
 from ..errors import DeskError
 from ..report.report import TEMPLATE_FOLDER
 from ..users import PersonScope, Signer, Users
-from . import books, campaigns, cases, library, texts
+from . import blind, books, campaigns, cases, library, texts
 from .guards import Guards
 from .inbox import read_inbox
 from .login import LoginLimit, LoginPage, find_signer
@@ -96,6 +96,8 @@ DESK_PAGES = {
     "/runs/{run}": Page("run.html.j2", campaigns.load_run),
     "/runs/{run}/report": Page("", campaigns.load_report),
     "/runs/{run}/cases/{case}": Page("case_desk.html.j2", cases.load_case),
+    "/runs/{run}/cases/{case}/blind": Page("blind_desk.html.j2", blind.load_blind),
+    "/calibration": Page("calibration.html.j2", blind.load_calibration),
     "/runs/{run}/alarms/{factor}": Page("alarm.html.j2", cases.load_alarm),
     "/library": Page("library.html.j2", library.load_library),
     "/library/{factor}": Page("entry.html.j2", library.load_entry),
@@ -106,6 +108,7 @@ DESK_PAGES = {
 """Every page by its address; the same address with `.json` gives its record."""
 DESK_CHANGES = {
     "/runs/{run}/cases/{case}": DeskChange(PersonScope.REVIEW_DECIDE, cases.decide),
+    "/runs/{run}/cases/{case}/blind": DeskChange(PersonScope.REVIEW_DECIDE, blind.judge),
     "/runs/{run}/alarms/{factor}": DeskChange(PersonScope.RISK_APPROVE, cases.acknowledge),
     "/library/{factor}": DeskChange(PersonScope.LIBRARY_WRITE, library.retire),
     "/texts/{text}": DeskChange(PersonScope.TEXT_RELEASE, texts.release),
@@ -220,6 +223,8 @@ def _build_page(desk: Desk, page: Page, *, as_json: bool = False) -> Handler:
         with desk.open() as ledger:
             facts = page.load(PageRequest(ledger, signer, request.path_params, request.query_params))
             if isinstance(facts, Response):
+                if as_json and "location" in facts.headers:
+                    facts.headers["location"] += ".json"
                 return facts
             if as_json:
                 return JSONResponse(asdict(facts))

@@ -6,10 +6,14 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 
+from starlette.responses import RedirectResponse, Response
+
 from ...ledger import compute_digest
+from ..blind import must_judge
 from ..decisions import CaseRequest, decide_case, describe_stand, find_case, find_own_decision
 from ..errors import DeskError
 from ..report.case_page import CasePage, build_case_page
+from ..users import PersonScope
 from .inbox import read_inbox
 from .pages import PageRequest
 
@@ -35,8 +39,20 @@ class DecidableCase:
     own: str
 
 
-def load_case(view: PageRequest) -> DecidableCase:
-    """Return the case of a run."""
+def load_case(view: PageRequest) -> DecidableCase | Response:
+    """Return the case of a run; whoever must judge it blind and may is sent to the page for that."""
+    from ...evaluation import Reviews, find_campaign
+
+    run = find_campaign(view.ledger, view.path["run"])
+    reviews = Reviews.of(view.ledger, run)
+    name = find_case(reviews, view.path["case"])
+    # Who may not decide has no judgement to spoil, so they read on.
+    if view.signer.may(PersonScope.REVIEW_DECIDE) and must_judge(reviews, name, view.person):
+        return RedirectResponse(f"/runs/{run.id}/cases/{name}/blind", 303)
+    return _load_whole_case(view)
+
+
+def _load_whole_case(view: PageRequest) -> DecidableCase:
     from ...evaluation import Reviews, find_campaign
     from ...evaluation.closing import ReviewCase
 
@@ -69,7 +85,7 @@ def decide(view: PageRequest, form: dict[str, str]) -> str:
     from ...evaluation import find_campaign
 
     run = find_campaign(view.ledger, view.path["run"])
-    now = load_case(view)
+    now = _load_whole_case(view)
     if form.get("shown") != now.shown:
         raise DeskError(
             "The case has changed since this page was opened; nothing was recorded.",

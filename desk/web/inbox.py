@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..blind import must_judge
 from ..decisions import describe_approvals, find_own_decision
 from ..figures import number, plural
 
@@ -83,6 +84,8 @@ def _list_cases(ledger: Ledger, person: str) -> Iterator[Waiting]:
             if find_own_decision(reviews, name, person) is not None:
                 continue
             row, approvals = cases[name], describe_approvals(reviews, name)
+            if must_judge(reviews, name, person):
+                approvals = "To be judged blind first"  # what others think would be no blind judgement
             idea = ledger.events.get(run.id, "agents.hypothesis", row.hypothesis)
             statement = str(idea.body.get("statement", "")) if idea else ""
             t = number(row.sheet.get("t"), 1, sign=True)
