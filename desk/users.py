@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import os
 import secrets
 import threading
 import unicodedata
@@ -147,10 +148,11 @@ class Users:
             With every mistake of the file.
         """
         try:
-            status = self._file.lstat()
-        except (FileNotFoundError, NotADirectoryError):
-            return ()
+            status = self._file.stat()
         except OSError as error:
+            if not os.path.lexists(self._file) and isinstance(error, FileNotFoundError | NotADirectoryError):
+                return ()
+            # A link to nothing, or a folder that cannot be searched, is no workspace without users.
             raise SettingsError(f"cannot read {self._file}: {error}", field=str(self._file)) from None
         return _read_users(self._file, FileSignature.of(status))
 

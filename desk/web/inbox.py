@@ -74,7 +74,9 @@ def read_inbox(ledger: Ledger, person: str) -> Inbox:
 
 def _list_cases(ledger: Ledger, person: str) -> Iterator[Waiting]:
     from ...evaluation import Reviews
+    from ...risk import read_policy
 
+    asks_blind = read_policy(ledger.workspace).judge_blind
     for run in ledger.runs.all():
         reviews = Reviews.of(ledger, run)
         if not reviews.required or run.status == "done":
@@ -84,7 +86,7 @@ def _list_cases(ledger: Ledger, person: str) -> Iterator[Waiting]:
             if find_own_decision(reviews, name, person) is not None:
                 continue
             row, approvals = cases[name], describe_approvals(reviews, name)
-            if must_judge(reviews, name, person):
+            if asks_blind and must_judge(reviews, name, person):
                 approvals = "To be judged blind first"  # what others think would be no blind judgement
             idea = ledger.events.get(run.id, "agents.hypothesis", row.hypothesis)
             statement = str(idea.body.get("statement", "")) if idea else ""

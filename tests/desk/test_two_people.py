@@ -15,12 +15,12 @@ from starlette.testclient import TestClient
 from alphaloom.desk.cli.main import run_command
 from alphaloom.desk.decisions import CaseRequest, decide_case
 from alphaloom.desk.web import Desk, build_app
-from alphaloom.evaluation import Reviews
-from alphaloom.evidence import ReviewRefused
+from alphaloom.evaluation import Reviews, add_accepted
+from alphaloom.evidence import LibraryRefused, ReviewRefused
 from alphaloom.ledger import Ledger
 from alphaloom.risk import Policy, RiskLimits, compare_policies, digest_policy, read_standings
 
-from .test_web import CASE, HERE, NOON, SAME, lay
+from .test_web import CASE, HERE, NOON, SAME, lay, verdict
 
 PLACE = f"/runs/r1/cases/{CASE}"
 
@@ -88,6 +88,9 @@ def test_before_the_run_goes_on_a_decision_is_changed_or_taken_back(ledger: Ledg
     decide(ledger, "ann")
     with pytest.raises(ReviewRefused, match="one decision stands: ann approved it"):
         decide(ledger, "bob", "reject")
+    ledger.verdicts.add(verdict(CASE))
+    with pytest.raises(LibraryRefused, match="the approval may still change"):
+        add_accepted(ledger, "r1", CASE)
     decide(ledger, "ann", "undo")
     assert reviews(ledger).waiting() == [CASE]
     decide(ledger, "ann", "reject", "on reflection")

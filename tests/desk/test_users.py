@@ -140,6 +140,10 @@ def test_a_file_that_others_may_read_admits_nobody(desk: Desk, browser: TestClie
     with pytest.raises(SettingsError) as wrong:
         desk.users.all()
     assert SECRET not in str(wrong.value)
+    file.unlink()
+    file.symlink_to("nowhere")
+    with pytest.raises(SettingsError):
+        desk.users.all()
 
 
 def test_the_command_line_signs_as_a_user(
