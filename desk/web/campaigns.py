@@ -245,24 +245,36 @@ def load_report(view: PageRequest) -> Response:
 
 
 Opened = Callable[[], AbstractContextManager["Ledger"]]
-Stream = Callable[[Opened, Path, Request], Response]
+
+
+@dataclass(frozen=True)
+class LiveRequest:
+    """Who watches: how the record is opened, its workspace, whether the session still stands, and the request."""
+
+    opened: Opened
+    workspace: Path
+    admits: Callable[[], bool]
+    request: Request
+
+
+Stream = Callable[[LiveRequest], Response]
 _open_streams = 0
 
 
-def stream_run(opened: Opened, workspace: Path, request: Request) -> Response:
+def stream_run(live: LiveRequest) -> Response:
     """Return a stream of the standing of a run as HTML, sent whenever it has changed."""
     if _open_streams >= MAX_STREAMS:
         return Response("Too many live pages are open.\n", 503)
-    return StreamingResponse(_watch_run(opened, workspace, request), media_type="text/event-stream")
+    return StreamingResponse(_watch_run(live), media_type="text/event-stream")
 
 
-async def _watch_run(opened: Opened, workspace: Path, request: Request) -> AsyncIterator[str]:
+async def _watch_run(live: LiveRequest) -> AsyncIterator[str]:
     global _open_streams
     _open_streams += 1
     try:
         shown = ""
-        while not await request.is_disconnected():
-            standing = await run_in_threadpool(_read_standing, opened, workspace, request.path_params["run"])
+        while not await live.request.is_disconnected() and await run_in_threadpool(live.admits):
+            standing = await run_in_threadpool(_read_standing, live)
             if standing is None:
                 return
             text = render("standing.html.j2", standing, None)
@@ -274,10 +286,11 @@ async def _watch_run(opened: Opened, workspace: Path, request: Request) -> Async
         _open_streams -= 1
 
 
-def _read_standing(opened: Opened, workspace: Path, name: str) -> dict[str, Any] | None:
+def _read_standing(live: LiveRequest) -> dict[str, Any] | None:
     from ...ledger import AlphaloomError
 
+    name = live.request.path_params["run"]
     try:
-        return RunReading.of(workspace, name).read_standing(opened, name)
+        return RunReading.of(live.workspace, name).read_standing(live.opened, name)
     except AlphaloomError:
         return None

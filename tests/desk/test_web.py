@@ -109,6 +109,8 @@ def test_a_decision_is_recorded_with_what_was_on_the_screen_and_leads_to_what_wa
             shown[1],
         )
         assert decision.case in page
+        assert CASE not in {row.factor_id for row in ledger.library.rows()}
+        Reviews.of(ledger, ledger.runs.find("r1")).settle()  # as the run goes on
         assert CASE in {row.factor_id for row in ledger.library.rows()}
     assert client.post(place, headers=SAME, data={"choice": "reject", "shown": shown[1]}).status_code == 409
 
