@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..cli.options import data_line
 from ..figures import DASH, basis_points, count, describe_added_value, describe_costs, number, percent
 from ..profile import profile_rows
-from .cards import accumulate_days
+from .cards import accumulate_days, spread_sum, spread_years
 from .factor_page import describe_strength, draw_decay, draw_exposures, draw_regimes, list_warnings
 from .plots import Bars, Curve, LineChart, bar_chart, line_chart
 
@@ -188,7 +188,10 @@ Series = Sequence[tuple[str, "ComparedSheet"]]
 
 
 def _draw_cumulative(series: Series) -> str:
-    lines = [Curve(style, *accumulate_days(sheet.daily, 0.0)) for style, sheet in series]
+    lines = []
+    for style, sheet in series:
+        days, values = accumulate_days(sheet.daily, 0.0)
+        lines.append(Curve(style, days, values, spread=spread_sum(sheet, len(days))))
     return line_chart(LineChart("Cumulative daily RankIC of A and B", lines, lambda value: number(value, 0)))
 
 
@@ -204,4 +207,5 @@ def _draw_years(series: Series) -> str:
     years = sorted({year for _, sheet in series for year in sheet.by_year})
     rows = [(style, [sheet.by_year.get(year) for year in years]) for style, sheet in series]
     short = [f"'{year[-2:]}" for year in years]
-    return bar_chart(Bars("RankIC by year", short, rows, lambda value: number(value, 3)))
+    spreads = [spread_years(sheet.daily, years, sheet.horizon_days or 1) for _, sheet in series]
+    return bar_chart(Bars("RankIC by year", short, rows, lambda value: number(value, 3), spreads=spreads))
