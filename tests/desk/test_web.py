@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from starlette.testclient import TestClient
 from alphaloom.desk.cli.main import run_command
 from alphaloom.desk.web import Desk, Sessions, build_app
 from alphaloom.evaluation import Reviews
-from alphaloom.ledger import Attempt, Evaluation, Ledger, LibraryRow, Run, VerdictRow
+from alphaloom.ledger import Attempt, Evaluation, Ledger, LibraryRow, ModelCall, Run, VerdictRow
 
 from . import example
 
@@ -23,6 +25,8 @@ NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
 HERE = "http://127.0.0.1:8000"
 SAME = {"sec-fetch-site": "same-origin"}
 CASE, LEAK = "fa0000000000000a1", "fb0000000000000b2"
+CHILD = "fc0000000000000c3"
+"""A formula that can be read, made of `LEAK` by one change."""
 
 
 def verdict(factor: str) -> VerdictRow:
@@ -60,7 +64,29 @@ def lay(workspace: Path) -> None:
         ledger.events.record("r1", "claim", "r01/h00", claim)
         ledger.attempts.add(Attempt("r1", "r01/h00/c00", "r01/h00", SCRIPT, LEAK, "scored", ""))
         sheet = {**example.sheet(0.2, example.SEARCH), "sign": 1}
-        ledger.evaluations.add(Evaluation("r1", LEAK, SCRIPT, "r01/h00", sheet))
+        weak = {"weaknesses": [{"code": "turnover", "message": SCRIPT}], "fields": ["close"]}
+        ledger.evaluations.add(Evaluation("r1", LEAK, SCRIPT, "r01/h00", {**sheet, **weak}))
+        lay_child(ledger, sheet)
+
+
+def lay_child(ledger: Ledger, sheet: dict[str, Any]) -> None:
+    """Record a change of the leaking factor as agents do, with a script wherever a model writes."""
+    first, second = "r01/h00/s0/c0/a0", "r01/h00/s1/c0/a1"
+    ledger.evaluations.add(Evaluation("r1", CHILD, "ts_mean(close, 5)", "r01/h00", {**sheet, "fields": ["close"]}))
+    ledger.attempts.add(Attempt("r1", "r01/h00/s1/c0/a0", "r01/h00", SCRIPT, None, "parse", SCRIPT))
+    child = {"parent": LEAK, "where": "turnover", "intent": SCRIPT, "branch": "r01/h00", "ok": True, "id": CHILD}
+    item = {"key": second, "text": "ts_mean(close, 5)", "intent": SCRIPT, "rationale": SCRIPT}
+    for kind, key, body in (
+        ("agents.mark", LEAK, {"id": LEAK, "key": first}),
+        ("agents.mark", CHILD, {"id": CHILD, "key": second}),
+        ("agents.score", second, child),
+        ("agents.critique", "r01/h00/s0", {"advice": [{"operator": SCRIPT, "why": SCRIPT}]}),
+        ("agents.proposal", "r01/h00/s1/a1", {"items": [item]}),
+    ):
+        ledger.events.record("r1", kind, key, body)
+    seed = int.from_bytes(sha256(b"1/r01/h00/s1/a1").digest()[:4], "big") >> 1
+    request = ledger.objects.put(json.dumps({"sampling": {"seed": seed}}).encode())
+    ledger.calls.add(ModelCall("k1", "r1", "factor", SCRIPT, "local", SCRIPT, "", request, "", 100, 20, 0.25))
 
 
 def planted_case() -> dict[str, Any]:
@@ -194,6 +220,8 @@ def test_no_text_that_a_model_wrote_becomes_markup(client: TestClient) -> None:
         f"/library/{LEAK}",
         f"/runs/r1/cases/{CASE}",
         f"/runs/r1/alarms/{LEAK}",
+        f"/runs/r1/factors/{LEAK}",
+        f"/runs/r1/factors/{CHILD}",
         f"/runs/{SCRIPT}",
     ):
         answer = client.get(place)
@@ -204,7 +232,35 @@ def test_no_text_that_a_model_wrote_becomes_markup(client: TestClient) -> None:
 
 
 def test_every_page_is_a_record_too(client: TestClient) -> None:
-    for place in ("/inbox", "/runs", "/runs/r1", "/library", f"/library/{LEAK}", "/books", f"/runs/r1/cases/{CASE}"):
+    factor = f"/runs/r1/factors/{CHILD}"
+    for place in (
+        "/inbox",
+        "/runs",
+        "/runs/r1",
+        "/library",
+        f"/library/{LEAK}",
+        "/books",
+        f"/runs/r1/cases/{CASE}",
+        factor,
+    ):
         assert client.get(f"{place}.json").json(), place
     assert [one["kind"] for one in client.get("/inbox.json").json()["waiting"]] == ["alarm", "case"]
     assert client.get("/runs/none.json").json()["code"] == "unknown_run"
+
+
+def test_a_factor_page_tells_where_it_comes_from_and_shows_selection_figures_of_its_own_trial_alone(
+    client: TestClient,
+) -> None:
+    child = client.get(f"/runs/r1/factors/{CHILD}.json").json()
+    first, last = child["lineage"]["steps"]
+    assert (first["id"], last["id"], last["weakness"], last["advice"]) == (LEAK, CHILD, SCRIPT, SCRIPT)
+    assert "".join(piece["text"] for piece in last["change"] if piece["kind"] != "removed") == "ts_mean(close, 5)"
+    assert [one["key"] for one in child["lineage"]["tries"]] == ["r01/h00/s1/c0/a0"]
+    assert [(one["place"], one["cost_usd"]) for one in child["lineage"]["calls"]] == [("r01/h00/s1/a1", 0.25)]
+    assert child["formula"]["tree"]["label"] == "ts_mean, window 5"
+    assert {one["name"] for one in child["formula"]["dialects"]} >= {"worldquant", "qlib", "alphaagent"}
+    assert not child["price"]
+    leak = client.get(f"/runs/r1/factors/{LEAK}.json").json()
+    assert any("On selection days its RankIC was +0.2000" in sentence for sentence in leak["account"])
+    assert leak["formula"]["problem"]
+    assert client.get(f"/runs/r1/factors/{CASE}.json").json()["code"] == "unknown_factor"
