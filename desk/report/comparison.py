@@ -39,6 +39,18 @@ class ComparedFactor:
 
 
 @dataclass(frozen=True)
+class PairDrawings:
+    """The drawings of two factors, A and B beside each other."""
+
+    cumulative: str
+    quintiles: str
+    decay: str
+    years: str
+    regimes: str
+    exposures: str
+
+
+@dataclass(frozen=True)
 class ComparisonPage:
     """The content of the template."""
 
@@ -77,12 +89,7 @@ def build_comparison_page(record: Mapping[str, Any]) -> ComparisonPage:
         together=list_together(pair),
         rows=[row for row in rows if row[0] in FIGURE_LABELS],
         words=[row for row in rows if row[0] not in FIGURE_LABELS],
-        cumulative=_draw_cumulative(series),
-        quintiles=_draw_quintiles(series),
-        decay=draw_decay(series),
-        years=_draw_years(series),
-        regimes=draw_regimes(series),
-        exposures=draw_exposures(series),
+        **vars(draw_pair(pair)),
         costs=describe_costs(pair.costs),
         data_notes=list(dict.fromkeys(notes)),
     )
@@ -185,6 +192,19 @@ def _list_words(sheet: ComparedSheet) -> list[tuple[str, str]]:
 # Drawings: the bars and lines of A and B beside each other.
 
 Series = Sequence[tuple[str, "ComparedSheet"]]
+
+
+def draw_pair(pair: FactorComparison) -> PairDrawings:
+    """Return the drawings of two factors."""
+    series = list(zip(STYLES, (pair.a, pair.b), strict=True))
+    return PairDrawings(
+        cumulative=_draw_cumulative(series),
+        quintiles=_draw_quintiles(series),
+        decay=draw_decay(series),
+        years=_draw_years(series),
+        regimes=draw_regimes(series),
+        exposures=draw_exposures(series),
+    )
 
 
 def _draw_cumulative(series: Series) -> str:

@@ -162,7 +162,7 @@ def find_factor(ledger: Ledger, name: str, factor: str) -> FactorRecord:
             code="unknown_factor",
         )
     verdict, reviews = ledger.verdicts.get(run.id, factor), Reviews.of(ledger, run)
-    results = _read_json(ledger, run.id, "results.json")
+    results = read_json_file(ledger, run.id, "results.json")
     word, found = _find_result(results, factor)
     if not found and ledger.events.get(run.id, "case-file", factor):
         found = reviews.file(factor)
@@ -173,7 +173,8 @@ def find_factor(ledger: Ledger, name: str, factor: str) -> FactorRecord:
     return FactorRecord(ledger, run, score, verdict, standing, entry, found, results, curve, sealed)
 
 
-def _read_json(ledger: Ledger, run: str, name: str) -> Mapping[str, Any]:
+def read_json_file(ledger: Ledger, run: str, name: str) -> Mapping[str, Any]:
+    """Return a file of a run as it was recorded; empty where it was not."""
     body = ledger.artefacts.read(run, name)
     found = json.loads(body) if body else {}
     return found if isinstance(found, Mapping) else {}
@@ -219,7 +220,7 @@ def _read_claim(ledger: Ledger, score: Evaluation) -> Mapping[str, Any] | None:
 def _read_curve(ledger: Ledger, run: str, factor: str, found: Mapping[str, Any]) -> DailyRankICByWindow | None:
     from ...evaluation.closing import DailyRankICByWindow
 
-    body = found.get("curve") or _read_json(ledger, run, "curves.json").get(factor)
+    body = found.get("curve") or read_json_file(ledger, run, "curves.json").get(factor)
     return DailyRankICByWindow.read(body) if body else None
 
 
@@ -227,7 +228,7 @@ def _read_sealed(ledger: Ledger, run: str, factor: str, results: Mapping[str, An
     """Return a factor's figures of the sealed days, from the close or opened later; the results are read already."""
     from ...evaluation.closing import SealedExam
 
-    exam = _read_json(ledger, run, "sealed.json") or results.get("sealed")
+    exam = read_json_file(ledger, run, "sealed.json") or results.get("sealed")
     return SealedExam.read(exam).factors.get(factor) if exam else None
 
 
@@ -251,7 +252,7 @@ def load_factor(view: PageRequest) -> ScoredFactorPage:
         card=card if record.curve else replace(card, cumulative=""),
         costs=describe_costs(_read_costs(record)),
         formula=formula,
-        price=_list_price(record),
+        price=list_price(record),
         profile=[*(profile_rows(profile) if profile else []), *_list_added(entry)],
         regimes=draw_regimes([("search", profile)]) if profile and profile.by_regime else "",
         exposures=draw_exposures([("search", profile)]) if profile and profile.exposures else "",
@@ -344,7 +345,8 @@ def _find_nearest(record: FactorRecord, expression: Expression) -> list[Likeness
 # What its trial had to show.
 
 
-def _list_price(record: FactorRecord) -> Pairs:
+def list_price(record: FactorRecord) -> Pairs:
+    """Return what a factor's trial had to show and showed; without one, what the run's next trial would have to."""
     selection = record.entry.metrics.selection
     if selection is not None and selection.p_value is not None:
         return _list_trial(record, selection)
