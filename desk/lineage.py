@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from .formula_views import TextChange, compare_texts
@@ -18,6 +17,8 @@ if TYPE_CHECKING:
 MAX_ANCESTORS = 12
 MAX_CALLS_COMPARED = 48
 """Calls before an answer among which those are sought that led to it; agents work in parallel, so a few lie between."""
+MAX_ASKED_AGAIN = 3
+"""Questions after failures that are looked for; each has a seed of its own."""
 NO_WEAKNESS = "none"
 
 
@@ -165,10 +166,13 @@ class LineageReader:
 
     def _find_calls(self, kind: str, work: str) -> Iterator[ModelCall]:
         """Yield the calls that led to an agent's answer, the first one first."""
+        from ..agents import draw_work_seed
+
         answered = self.ledger.events.find_time(self.run.id, kind, work)
         if not answered:
             return
-        wanted = {self._seed_for(work), *(self._seed_for(f"{work}/anew{again}") for again in range(1, 4))}
+        asked_again = (f"{work}/anew{number}" for number in range(1, MAX_ASKED_AGAIN + 1))
+        wanted = {draw_work_seed(self.run.seed, key) for key in (work, *asked_again)}
         calls = self.ledger.calls.before(self.run.id, answered, MAX_CALLS_COMPARED)
         yield from reversed([call for call in calls if self._read_seed(call) in wanted])
 
@@ -187,10 +191,6 @@ class LineageReader:
                 request = {}
             self._seeds[call.key] = (request.get("sampling") or {}).get("seed")
         return self._seeds[call.key]
-
-    def _seed_for(self, work: str) -> int:
-        """Return the seed of a piece of work, as `agents.SearchContext.seed_for` draws it."""
-        return int.from_bytes(sha256(f"{self.run.seed}/{work}".encode()).digest()[:4], "big") >> 1
 
 
 def _find_weakness(sheet: Mapping[str, Any], code: str) -> str:

@@ -426,8 +426,10 @@ def _tell(record: FactorRecord, lineage: Lineage) -> Iterator[str]:
 def _tell_origin(record: FactorRecord, lineage: Lineage) -> Iterator[str]:
     stated = record.entry.hypothesis
     if record.entry.members:
-        names = ", ".join(map(short_id, record.entry.members))
-        yield f"It is a combination of {len(record.entry.members)} factors, weighed on search days: {names}."
+        fixed = record.ledger.events.get(record.run.id, "weighing", record.entry.id)
+        weights = fixed.body.get("weights") or {} if fixed else {}
+        parts = [f"{short_id(name)} {number(weights.get(name), 2)}" for name in record.entry.members]
+        yield f"It is a combination of {len(parts)} factors, weighed on search days: {', '.join(parts)}."
     elif stated and stated.either_way:
         yield "It came from a survey of the data: nobody stated a mechanism before it was scored."
     elif stated and stated.statement:

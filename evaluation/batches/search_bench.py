@@ -26,6 +26,8 @@ from ...search import SearchConstraints
 
 Values = NDArray[np.float32]
 SECTOR = "sector"
+MAX_MEASURED_KEPT = 8
+"""Sheets that a bench keeps with their values."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,10 @@ class SearchQuestion:
 
 @dataclass(frozen=True)
 class SearchBench:
-    """Scores formulas on the search window of one run, by its own settings or by others; nothing is recorded."""
+    """Scores formulas on the search window of one run, by its own settings or by others; nothing is recorded.
+
+    It keeps labels and sheets of earlier questions, so one thread uses it at a time.
+    """
 
     scorer: Scorer
     engine: Computing
@@ -111,7 +116,22 @@ class SearchBench:
 
         Warnings about the data stay out unless they are stamps of its kind: they may come from later days.
         """
-        expression = self.read(text)
+        return dict(self._measure(text, question)[0])
+
+    def _measure(self, text: str, question: SearchQuestion) -> tuple[dict[str, Any], Values]:
+        """Return a sheet with the values behind it; those of the last questions are kept, since A seldom changes."""
+        asked = (text, question)
+        if asked not in self._measured:
+            while len(self._measured) >= MAX_MEASURED_KEPT:
+                del self._measured[next(iter(self._measured))]
+            self._measured[asked] = self._compute(self.read(text), question)
+        return self._measured[asked]
+
+    @cached_property
+    def _measured(self) -> dict[tuple[str, SearchQuestion], tuple[dict[str, Any], Values]]:
+        return {}
+
+    def _compute(self, expression: Expression, question: SearchQuestion) -> tuple[dict[str, Any], Values]:
         scorer, window = self._find_scorer(question), self._find_window(question.stretch)
         values = self.values(expression, question)
         sheet = scorer.score(values, window).record()
@@ -119,15 +139,15 @@ class SearchBench:
         warnings = [row for row in _list(sheet["warnings"]) if row["code"] != "data" or row["message"] in stamps]
         profile = Profiler(scorer, window).profile(values) if not question.stretch else {}
         words = {"id": expression.id, "text": expression.text, "explained": explain(expression), "warnings": warnings}
-        return {**sheet, **profile, **words, "daily": scorer.record_daily_rank_ic(values, window)}
+        return {**sheet, **profile, **words, "daily": scorer.record_daily_rank_ic(values, window)}, values
 
     def compare(self, texts: tuple[str, str], questions: tuple[SearchQuestion, SearchQuestion]) -> dict[str, Any]:
         """Return two sheets, `a` and `b`, and how alike their values rank the symbols; the JSON of `FactorComparison`.
 
         What each adds to the other is measured only where both are held over the same days for the same time.
         """
-        sheets = [self.measure(text, question) for text, question in zip(texts, questions, strict=True)]
-        values = [self.values(self.read(text), question) for text, question in zip(texts, questions, strict=True)]
+        measured = [self._measure(text, question) for text, question in zip(texts, questions, strict=True)]
+        sheets, values = [dict(sheet) for sheet, _ in measured], [values for _, values in measured]
         window = self._find_window(questions[1].stretch)
         correlation = rank_correlation(values[0], values[1], window)
         if _is_same_test(*questions) and not np.array_equal(values[0], values[1], equal_nan=True):
