@@ -157,12 +157,20 @@ class LineageReader:
 
     def _list_calls(self, steps: Sequence[LineageStep]) -> Iterator[LineageCall]:
         shown: set[str] = set()
-        for kind, work in dict.fromkeys(place for step in steps for place in _list_works(step.key)):
+        works = [place for step in steps for place in _list_works(step.key)]
+        if steps and self._read_event("agents.stated", steps[-1].id):
+            works += [("agents.mechanisms", work) for work in self._find_statements(steps[-1].id)]
+        for kind, work in dict.fromkeys(works):
             for call in self._find_calls(kind, work):
                 if call.key not in shown:
                     shown.add(call.key)
                     sizes = call.tokens_in, call.tokens_out, call.cost_usd
                     yield LineageCall(work, call.role, call.intent, call.model, call.tier, *sizes)
+
+    def _find_statements(self, factor: str) -> list[str]:
+        """Return the pieces of work in which a mechanism was stated for a factor after it was scored."""
+        events = self.ledger.events.of(self.run.id, "agents.mechanisms")
+        return [one.key for one in events if factor in {row.get("id") for row in one.body.get("mechanisms") or ()}]
 
     def _find_calls(self, kind: str, work: str) -> Iterator[ModelCall]:
         """Yield the calls that led to an agent's answer, the first one first."""
