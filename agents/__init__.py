@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .search_context import (
         SearchContext as SearchContext,
         Toolset as Toolset,
+        draw_work_seed as draw_work_seed,
     )
 else:
     __all__, __getattr__ = lazy_names(
@@ -34,6 +35,6 @@ else:
             "questions": "QUESTION_WORDS describe_unusable_replies",
             "own_parts": "Own OwnAgent View",
             "prompt": "load_prompt",
-            "search_context": "SearchContext Toolset",
+            "search_context": "SearchContext Toolset draw_work_seed",
         },
     )

@@ -155,7 +155,7 @@ class SearchContext:
 
     def seed_for(self, key: str) -> int:
         """Return the seed of one piece of work: equal seed and key give an equal number."""
-        return int.from_bytes(sha256(f"{self.seed}/{key}".encode()).digest()[:4], "big") >> 1
+        return draw_work_seed(self.seed, key)
 
     async def record_once(self, kind: str, key: str, produce: Callable[[], Awaitable[Json]]) -> Json:
         """Return the journal's record under the kind and key; if there is none, produce and store it first."""
@@ -165,3 +165,8 @@ class SearchContext:
             body = self.journal.read(kind, key)
         assert body is not None, "a journal must return what it was given"
         return body
+
+
+def draw_work_seed(seed: int, key: str) -> int:
+    """Return the seed of one piece of work of a run; it is in the request of each model call that answers it."""
+    return int.from_bytes(sha256(f"{seed}/{key}".encode()).digest()[:4], "big") >> 1

@@ -211,8 +211,7 @@ class Campaign:
             refuse_keyless(self._find_allowed_models(self.settings.agents.sensitivity), os.environ)
         own, texts = (Own(), {}) if self.run_id else self._read_own_inputs(show)
         show(Progress("reading the market"))
-        panel, dataset = self.settings.market.open(self.settings.seed)
-        panel = self._drop_withheld_fields(panel)
+        panel, dataset = self.open_panel()
         with (
             Ledger.open(self.workspace, clock=self.clock, address=self.ledger) as ledger,
             LazySandbox(self.settings.sandbox) as sandbox,
@@ -244,6 +243,11 @@ class Campaign:
                 result = self._finish(ledger, run, self._search(evaluator, own, reporter))
                 reporter.note("done")
                 return result
+
+    def open_panel(self) -> tuple[Panel, str]:
+        """Return the panel that the settings name, without fields that its models may not see, and its name."""
+        panel, dataset = self.settings.market.open(self.settings.seed)
+        return self._drop_withheld_fields(panel), dataset
 
     def _read_own_inputs(self, show: Show) -> tuple[Own, dict[str, str]]:
         """Return the person's own parts, and the texts of the documents in them by id."""

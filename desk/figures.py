@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 DASH = "—"
 MINUS = "\N{MINUS SIGN}"
 UNRECORDED_COSTS = "costs that are not recorded"
+NORMAL_QUANTILE_95 = 1.96
+"""Standard errors on each side of a mean that hold 95 % of a normal law."""
 MAX_SHARE_SHOWN = 2.0
 """Share of a clean figure beyond which the exact value is not shown."""
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         list_known_effects as list_known_effects,
         record_baseline as record_baseline,
     )
+    from .batches.search_bench import SearchBench as SearchBench, SearchQuestion as SearchQuestion
     from .budget import Budget as Budget, BudgetMeter as BudgetMeter
     from .checks.mechanisms import state_mechanism as state_mechanism
     from .closing.builder import ResultsBuilder as ResultsBuilder
@@ -50,6 +51,7 @@ else:
         {
             "admission": "AdmittedFactor add_accepted add_by_hand restore_factor retire_factor",
             "baseline": "close_baseline describe_baseline list_known_effects record_baseline",
+            "batches.search_bench": "SearchBench SearchQuestion",
             "budget": "Budget BudgetMeter",
             "checks.mechanisms": "state_mechanism",
             "closing.builder": "ResultsBuilder",

@@ -28,6 +28,10 @@ class CallRegister(Register[ModelCall]):
         calls = self.find("key = ?", key, order="seq")
         return calls[0] if calls else None
 
+    def before(self, run: str, at: str, most: int) -> list[ModelCall]:
+        """Return the last calls of a run that were answered up to an instant, the last one first."""
+        return self.find("run = ? AND at <= ?", run, at, order=f"seq DESC LIMIT {int(most)}")
+
 
 class EventRegister(Register[Event]):
     """Hypotheses, critiques, risk decisions, warnings: any JSON under a kind and a key."""
@@ -42,6 +46,12 @@ class EventRegister(Register[Event]):
     def of(self, run: str, kind: str | None = None) -> list[Event]:
         """Return the events of a run, of one kind or of all, by kind and key."""
         return super().of(run) if kind is None else self.find("run = ? AND kind = ?", run, kind)
+
+    def find_time(self, run: str, kind: str, key: str) -> str:
+        """Return when an event was recorded, ISO; empty where it was not."""
+        query = "SELECT at FROM events WHERE run = ? AND kind = ? AND key = ?"
+        rows = self._database.rows(query, (run, kind, key))
+        return str(rows[0][0]) if rows else ""
 
 
 class ArtefactRegister(Register[Artefact]):

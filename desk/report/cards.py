@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING
 
-from ..figures import DASH, any_value, basis_points, count, describe_added_value, number, p_value_text, percent
+from ..figures import (
+    DASH,
+    NORMAL_QUANTILE_95,
+    any_value,
+    basis_points,
+    count,
+    describe_added_value,
+    number,
+    p_value_text,
+    percent,
+)
 from ..profile import profile_rows
 from .gate_steps import GateStep, list_steps
 from .plots import Bars, Curve, LineChart, bar_chart, line_chart
@@ -133,10 +144,10 @@ def build_card(entry: FactorEntry, curve: DailyRankICByWindow | None, context: C
         members=members,
         measures=_list_measures(search, selection, context.sealed),
         sealed=_describe_sealed(context.sealed),
-        cumulative=_draw_cumulative(curve, context.boundary),
+        cumulative=_draw_cumulative(curve, context.boundary, (search, selection)),
         quintiles=_draw_quintiles(search, selection),
         decay=_draw_decay(search, selection),
-        years=_draw_years(search, selection),
+        years=_draw_years(search, selection, curve),
         reasons=list_steps(entry, unstated),
         doubts=[weakness.text for weakness in search.weaknesses] + list(collect_doubts(entry)),
         warnings=_list_warnings(search, selection),
@@ -274,17 +285,45 @@ def _format_deflated(share: Figure) -> str:
     return f"{text}, less than chance" if share is not None and share < MIN_MERIT_CHANCE else text
 
 
-def _draw_cumulative(curve: DailyRankICByWindow | None, boundary: str | None) -> str:
+def _draw_cumulative(
+    curve: DailyRankICByWindow | None, boundary: str | None, metrics: tuple[WindowMetrics, WindowMetrics]
+) -> str:
     lines: list[Curve] = []
     total = 0.0
-    for kind, window in (("search", curve.search), ("selection", curve.selection)) if curve else ():
+    windows = (("search", curve.search, metrics[0]), ("selection", curve.selection, metrics[1])) if curve else ()
+    for kind, window, figures in windows:
         days, values = accumulate_days(window, total)
         if values:
             total = values[-1]
-            lines.append(Curve(kind, days, values))
+            lines.append(Curve(kind, days, values, spread=spread_sum(figures, len(days))))
     reached = boundary is not None and any(line.kind == "selection" for line in lines)
     marks = [(date.fromisoformat(boundary), "selection")] if boundary and reached else []
     return line_chart(LineChart("Cumulative daily RankIC", lines, lambda value: number(value, 0), marks))
+
+
+def spread_sum(figures: WindowMetrics, days: int) -> list[float]:
+    """Return half the width of a 95 % band around the sum of the first 1, 2, ... daily values; empty if unknown.
+
+    The Newey-West error of the mean, which allows for overlapping labels, gives the deviation of one day.
+    """
+    if not figures.t or figures.rank_ic is None or not figures.days:
+        return []
+    daily = abs(figures.rank_ic / figures.t) * math.sqrt(figures.days)
+    return [NORMAL_QUANTILE_95 * daily * math.sqrt(day) for day in range(1, days + 1)]
+
+
+def spread_years(curve: DailyRankIC, years: Sequence[str], horizon: int) -> list[Figure]:
+    """Return half the width of a 95 % interval of the mean of each year's daily values; None where undefined."""
+    from ...evidence import LAG_PER_HORIZON, newey_west_t
+
+    lag = LAG_PER_HORIZON * horizon
+    spreads: list[Figure] = []
+    for year in years:
+        days = zip(curve.dates, curve.rank_ic, strict=False)
+        daily = [value for day, value in days if day.startswith(year) and value is not None]
+        error = newey_west_t(daily, lag).standard_error if len(daily) > lag else math.nan
+        spreads.append(NORMAL_QUANTILE_95 * error if math.isfinite(error) else None)
+    return spreads
 
 
 def accumulate_days(window: DailyRankIC, start: float) -> tuple[list[date], list[float]]:
@@ -317,11 +356,15 @@ def _draw_decay(search: WindowMetrics, selection: WindowMetrics) -> str:
     return bar_chart(Bars("RankIC by horizon in days", names, _list_series(*rows), lambda value: number(value, 3)))
 
 
-def _draw_years(search: WindowMetrics, selection: WindowMetrics) -> str:
+def _draw_years(search: WindowMetrics, selection: WindowMetrics, curve: DailyRankICByWindow | None) -> str:
     names = sorted({*search.by_year, *selection.by_year})
     rows = [[window.by_year.get(name) for name in names] for window in (search, selection)]
     short = [f"'{name[-2:]}" for name in names]
-    return bar_chart(Bars("RankIC by year", short, _list_series(*rows), lambda value: number(value, 3)))
+    series = _list_series(*rows)
+    daily = {"search": curve.search, "selection": curve.selection} if curve else {}
+    horizon = search.horizon_days or 1
+    spreads = [spread_years(daily[kind], names, horizon) for kind, _ in series] if daily else []
+    return bar_chart(Bars("RankIC by year", short, series, lambda value: number(value, 3), spreads=spreads))
 
 
 def _list_warnings(*windows: WindowMetrics) -> list[str]:

@@ -15,7 +15,7 @@ from .report import TEMPLATE_FOLDER, environment
 
 if TYPE_CHECKING:
     from ...evaluation import PersonDecision, Reviews
-    from ...evaluation.closing import ReviewCase
+    from ...evaluation.closing import ReviewCase, StatedHypothesis
 
 
 Facts = Sequence[tuple[str, str]]
@@ -65,7 +65,7 @@ def build_case_page(
         else "It passed every step of the gate, and waits for a person's approval.",
         summary=_list_summary(case),
         warnings=[warning.message for warning in case.warnings],
-        idea=_list_idea(case, hypothesis),
+        idea=list_idea(case.hypothesis, hypothesis),
         card=card,
         pill=PILL_STYLES[decision.decision] if decision else "awaiting",
         costs=describe_costs(case.costs),
@@ -114,7 +114,7 @@ def load_blind_page(reviews: Reviews, name: str) -> BlindPage:
         id=case.id,
         statement=card.statement,
         mechanism=card.mechanism,
-        idea=_list_idea(case, stated.body if stated else {}),
+        idea=list_idea(case.hypothesis, stated.body if stated else {}),
         formulas=[card.text] if card.text else [member.text for member in card.members],
         explained=card.explained,
         cumulative=card.cumulative,
@@ -147,12 +147,12 @@ def print_blind(page: BlindPage) -> None:
     console.print(grid)
 
 
-def _list_idea(case: ReviewCase, hypothesis: Mapping[str, Any]) -> Facts:
+def list_idea(stated: StatedHypothesis | None, hypothesis: Mapping[str, Any]) -> Facts:
     """Return what the author says of a mechanism; a survey states none, so that its words on one are left out."""
-    if case.hypothesis and case.hypothesis.either_way:
+    if stated and stated.either_way:
         return []
-    if case.hypothesis and case.hypothesis.stated_after_scoring:  # its own words, not those of the survey
-        hypothesis = case.hypothesis.record()
+    if stated and stated.stated_after_scoring:  # its own words, not those of the survey
+        hypothesis = stated.record()
     return [(label, any_value(hypothesis[name])) for name, label in IDEA_LABELS.items() if hypothesis.get(name)]
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..cli.options import data_line
 from ..figures import DASH, basis_points, count, describe_added_value, describe_costs, number, percent
 from ..profile import profile_rows
-from .cards import accumulate_days
+from .cards import accumulate_days, spread_sum, spread_years
 from .factor_page import describe_strength, draw_decay, draw_exposures, draw_regimes, list_warnings
 from .plots import Bars, Curve, LineChart, bar_chart, line_chart
 
@@ -36,6 +36,18 @@ class ComparedFactor:
     explained: str
     strength: str
     warnings: Sequence[str]
+
+
+@dataclass(frozen=True)
+class PairDrawings:
+    """The drawings of two factors, A and B beside each other."""
+
+    cumulative: str
+    quintiles: str
+    decay: str
+    years: str
+    regimes: str
+    exposures: str
 
 
 @dataclass(frozen=True)
@@ -77,12 +89,7 @@ def build_comparison_page(record: Mapping[str, Any]) -> ComparisonPage:
         together=list_together(pair),
         rows=[row for row in rows if row[0] in FIGURE_LABELS],
         words=[row for row in rows if row[0] not in FIGURE_LABELS],
-        cumulative=_draw_cumulative(series),
-        quintiles=_draw_quintiles(series),
-        decay=draw_decay(series),
-        years=_draw_years(series),
-        regimes=draw_regimes(series),
-        exposures=draw_exposures(series),
+        **vars(draw_pair(pair)),
         costs=describe_costs(pair.costs),
         data_notes=list(dict.fromkeys(notes)),
     )
@@ -187,8 +194,24 @@ def _list_words(sheet: ComparedSheet) -> list[tuple[str, str]]:
 Series = Sequence[tuple[str, "ComparedSheet"]]
 
 
+def draw_pair(pair: FactorComparison) -> PairDrawings:
+    """Return the drawings of two factors."""
+    series = list(zip(STYLES, (pair.a, pair.b), strict=True))
+    return PairDrawings(
+        cumulative=_draw_cumulative(series),
+        quintiles=_draw_quintiles(series),
+        decay=draw_decay(series),
+        years=_draw_years(series),
+        regimes=draw_regimes(series),
+        exposures=draw_exposures(series),
+    )
+
+
 def _draw_cumulative(series: Series) -> str:
-    lines = [Curve(style, *accumulate_days(sheet.daily, 0.0)) for style, sheet in series]
+    lines = []
+    for style, sheet in series:
+        days, values = accumulate_days(sheet.daily, 0.0)
+        lines.append(Curve(style, days, values, spread=spread_sum(sheet, len(days))))
     return line_chart(LineChart("Cumulative daily RankIC of A and B", lines, lambda value: number(value, 0)))
 
 
@@ -204,4 +227,5 @@ def _draw_years(series: Series) -> str:
     years = sorted({year for _, sheet in series for year in sheet.by_year})
     rows = [(style, [sheet.by_year.get(year) for year in years]) for style, sheet in series]
     short = [f"'{year[-2:]}" for year in years]
-    return bar_chart(Bars("RankIC by year", short, rows, lambda value: number(value, 3)))
+    spreads = [spread_years(sheet.daily, years, sheet.horizon_days or 1) for _, sheet in series]
+    return bar_chart(Bars("RankIC by year", short, rows, lambda value: number(value, 3), spreads=spreads))

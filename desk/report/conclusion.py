@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..figures import count, number, p_value_text, plural, short_id
+from ..figures import NORMAL_QUANTILE_95, count, number, p_value_text, plural, short_id
 from .cards import is_borne_out
 from .gate_steps import find_deciding_step
 
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from ...evaluation.closing import BookResult, FactorEntry, PlantedTruth, Results, SealedExam, SealedFactor
 
 TRADING_DAYS_PER_YEAR = 252
-NORMAL_QUANTILE_95 = 1.96
-"""Standard errors on each side of a mean that hold 95 % of a normal law."""
 RESEMBLES = 0.5
 """An accepted factor caught a planted formula if their mean absolute rank correlation is at least this."""
 MAX_NAMED = 4

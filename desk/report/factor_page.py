@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any
 from ..cli.formula_source import summarise_formula
 from ..cli.options import data_line
 from ..errors import DeskError, ReportError
-from ..figures import DASH, describe_added_value, describe_costs, number, p_value_text, percent, short_id
+from ..figures import (
+    DASH,
+    NORMAL_QUANTILE_95,
+    describe_added_value,
+    describe_costs,
+    number,
+    p_value_text,
+    percent,
+    short_id,
+)
 from ..profile import (
     EXPOSURE_WORDS,
     REGIME_ORDER,
@@ -26,7 +35,15 @@ from .report import TEMPLATE_FOLDER, environment
 from .svg import Frame
 
 if TYPE_CHECKING:
-    from ...evaluation.closing import FactorSheet, FactorStress, HandVerdict, WindowMetrics
+    from ...evaluation.closing import (
+        FactorProfile,
+        FactorSheet,
+        FactorStress,
+        Figure,
+        HandVerdict,
+        RegimeIC,
+        WindowMetrics,
+    )
 
 
 Facts = Sequence[tuple[str, str]]
@@ -118,7 +135,7 @@ def build_factor_page(record: Record) -> FactorPage:
         facts=[*profile_rows(sheet), ("beside the library, on search", describe_added_value(sheet.incremental))],
         costs=describe_costs(sheet.costs),
         notes=card.notes,
-        stress=_build_stress(record.get("stress")),
+        stress=build_stress(record.get("stress")),
         warnings=warnings,
         data_notes=data_notes,
     )
@@ -129,7 +146,7 @@ def _write_title(sheet: FactorSheet) -> str:
     return text if len(text) <= MAX_TITLE_CHARS else f"Factor {short_id(sheet.id)}"
 
 
-def describe_strength(sheet: FactorSheet) -> str:
+def describe_strength(sheet: WindowMetrics) -> str:
     """Return one sentence: RankIC with its t, what that means, and the Sharpe ratio after costs."""
     if sheet.rank_ic is None or sheet.t is None:
         return "On search days it has no RankIC: too few symbols have a value."
@@ -184,17 +201,26 @@ def draw_decay(series: Sequence[tuple[str, WindowMetrics]]) -> str:
     return bar_chart(Bars("RankIC by horizon in days", labels, rows, lambda value: number(value, 3)))
 
 
-def draw_regimes(series: Sequence[tuple[str, FactorSheet]]) -> str:
+def draw_regimes(series: Sequence[tuple[str, FactorProfile]]) -> str:
     """Draw the RankIC by the market's regime; each series is a style and its sheet."""
     names = [name for name in REGIME_ORDER if any(name in sheet.by_regime for _, sheet in series)]
     rows = [
         (kind, [sheet.by_regime[name].rank_ic if name in sheet.by_regime else None for name in names])
         for kind, sheet in series
     ]
-    return bar_chart(Bars("RankIC by market regime", names, rows, lambda value: number(value, 3), PAIR_FRAME))
+    spreads = [[_spread_regime(sheet.by_regime.get(name)) for name in names] for _, sheet in series]
+    title = "RankIC by market regime"
+    return bar_chart(Bars(title, names, rows, lambda value: number(value, 3), PAIR_FRAME, spreads=spreads))
 
 
-def draw_exposures(series: Sequence[tuple[str, FactorSheet]]) -> str:
+def _spread_regime(regime: RegimeIC | None) -> Figure:
+    """Return half the width of the 95 % interval of a RankIC, from its t; None where that is unknown."""
+    if regime is None or not regime.t or regime.rank_ic is None:
+        return None
+    return NORMAL_QUANTILE_95 * abs(regime.rank_ic / regime.t)
+
+
+def draw_exposures(series: Sequence[tuple[str, FactorProfile]]) -> str:
     """Draw the mean daily rank correlation with each style; each series is a style of bar and its sheet."""
     rows = [
         (kind, [getattr(sheet.exposures, name) if sheet.exposures else None for name in EXPOSURE_WORDS])
@@ -211,7 +237,8 @@ def list_warnings(sheet: FactorSheet) -> tuple[list[str], list[str]]:
     return list(dict.fromkeys(own)), list(dict.fromkeys(data))
 
 
-def _build_stress(record: Record | None) -> StressSection | None:
+def build_stress(record: Record | None) -> StressSection | None:
+    """Return the stress tests of a factor, `FactorStress` as JSON with the `rule` of its verdicts; None without any."""
     from ...evaluation.closing import FactorStress
 
     if not record:

@@ -43,12 +43,13 @@ class Stage:
 
 @dataclass(frozen=True)
 class Curve:
-    """A line through (day, value); `kind` is its style."""
+    """A line through (day, value); `kind` is its style, `spread` half the width of a band around each value."""
 
     kind: str
     days: Sequence[date]
     values: Sequence[float]
     filled: bool = False
+    spread: Sequence[float] = ()
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,8 @@ class LineChart:
 class Bars:
     """Groups of bars: one name per group, one row of values (None: unknown) per series.
 
-    The axis reaches at least to `reach` on each side that has a bar, so that bars near zero look near zero.
+    The axis reaches at least to `reach` on each side that has a bar, so that bars near zero look near zero. `spreads`
+    has half the length of the whisker on each bar, by series; empty, or None for a bar without one.
     """
 
     label: str
@@ -76,6 +78,7 @@ class Bars:
     axis: Callable[[float], str]
     frame: Frame = NARROW_FRAME
     reach: float = 0.0
+    spreads: Sequence[Sequence[float | None]] = ()
 
 
 def timeline(label: str, spans: Sequence[Span]) -> str:
@@ -152,12 +155,15 @@ def line_chart(chart: LineChart) -> str:
     across, upward = _make_time_scales(chart, lines)
     pieces = [*_draw_grid(chart.frame, upward, chart.axis), *_draw_dates(chart.frame, across)]
     pieces += [piece for mark in chart.marks for piece in _draw_mark(mark, across, chart.frame)]
+    pieces += [_draw_band(line, across, upward) for line in lines if line.spread]
     pieces += [_draw_line(line, across, upward) for line in lines]
     return drawing(chart.frame.width, chart.frame.height, chart.label, pieces)
 
 
 def _make_time_scales(chart: LineChart, lines: Sequence[Curve]) -> tuple[Scale, Scale]:
     values = [value for line in lines for value in line.values]
+    bands = [(value, half) for line in lines for value, half in zip(line.values, line.spread, strict=False)]
+    values += [value + side * half for value, half in bands for side in (-1, 1)]
     values += [] if chart.base is None else [chart.base]
     days = [day.toordinal() for line in lines for day in (line.days[0], line.days[-1])]
     return chart.frame.across(min(days), max(days)), chart.frame.upward(*_pad_range(min(values), max(values)))
@@ -168,10 +174,23 @@ def _pad_range(low: float, high: float) -> tuple[float, float]:
     return (low - room if low < 0 else low), (high + room if high > 0 else high)
 
 
-def _draw_line(line: Curve, across: Scale, upward: Scale) -> str:
+def _pick_places(line: Curve) -> list[int]:
+    """Return the places of the points that are drawn, the last one included."""
     step = max(1, math.ceil(len(line.days) / MAX_CHART_POINTS))
-    places = [*range(0, len(line.days) - 1, step), len(line.days) - 1]
-    points = [(across(line.days[k].toordinal()), upward(line.values[k])) for k in places]
+    return [*range(0, len(line.days) - 1, step), len(line.days) - 1]
+
+
+def _draw_band(line: Curve, across: Scale, upward: Scale) -> str:
+    places = _pick_places(line)
+    upper, lower = (
+        [(across(line.days[k].toordinal()), upward(line.values[k] + side * line.spread[k])) for k in places]
+        for side in (1, -1)
+    )
+    return element("path", class_=f"band {line.kind}", d=path_data([*upper, *reversed(lower)], close=True))
+
+
+def _draw_line(line: Curve, across: Scale, upward: Scale) -> str:
+    points = [(across(line.days[k].toordinal()), upward(line.values[k])) for k in _pick_places(line)]
     if not line.filled:
         return element("path", class_=f"line {line.kind}", d=path_data(points))
     floor = upward(min(max(0.0, upward.low), upward.high))
@@ -227,6 +246,9 @@ def bar_chart(bars: Bars) -> str:
     values = [value for _, row in bars.series for value in row if value is not None]
     if not values:
         return _draw_empty(bars.label, bars.frame)
+    for (_, row), spread in zip(bars.series, bars.spreads, strict=False):
+        pairs = [(one, half) for one, half in zip(row, spread, strict=True) if one is not None and half is not None]
+        values += [one + side * half for one, half in pairs for side in (-1, 1)]
     low, high = (-bars.reach if min(values) < 0 else 0.0), (bars.reach if max(values) > 0 else 0.0)
     upward = bars.frame.upward(*_pad_range(min(*values, low), max(*values, high)))
     slot = (bars.frame.width - bars.frame.right - bars.frame.left) / len(bars.names)
@@ -251,6 +273,11 @@ def _draw_group(bars: Bars, group: int, place: tuple[float, float], upward: Scal
             y = sorted((upward(value), upward(0.0)))
             box = {"x": start + k * width, "y": y[0], "width": width - 1, "height": max(y[1] - y[0], 0.5)}
             pieces.append(element("rect", class_=f"bar {kind}", **box))
+        half = bars.spreads[k][group] if bars.spreads else None
+        if value is not None and half is not None:
+            middle = start + (k + 0.5) * width - 0.5
+            ends = {"y1": upward(value - half), "y2": upward(value + half)}
+            pieces.append(element("line", class_="whisker", x1=middle, x2=middle, **ends))
     return pieces
 
 

@@ -30,10 +30,11 @@ def load_library(view: PageRequest) -> LibraryPage:
 
 @dataclass(frozen=True)
 class EntryPage:
-    """One factor, as `alphaloom library show --json` gives it."""
+    """One factor, as `alphaloom library show --json` gives it; `is_scored`: a campaign here has its evidence."""
 
     facts: dict[str, Any]
     can_retire: bool
+    is_scored: bool
 
 
 def load_entry(view: PageRequest) -> EntryPage:
@@ -44,7 +45,9 @@ def load_entry(view: PageRequest) -> EntryPage:
     promoted = sum(row.origin == PROMOTED for row in view.ledger.library.rows())
     entry = find_entry(view.ledger, view.path["factor"])
     condition = Condition.of(entry, view.ledger, LibrarySettings(), promoted)
-    return EntryPage(describe_fully(view.ledger, condition), entry.status in ("live", "decaying"))
+    facts = describe_fully(view.ledger, condition)
+    is_scored = bool(entry.run) and view.ledger.evaluations.get(entry.run, entry.factor_id) is not None
+    return EntryPage(facts, entry.status in ("live", "decaying"), is_scored)
 
 
 def retire(view: PageRequest, form: dict[str, str]) -> str:

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..figures import count, number, p_value_text, percent, plural, short_id
+from ..figures import count, money, number, p_value_text, percent, plural, short_id
 from ..report.report import TEMPLATE_FOLDER
 
 if TYPE_CHECKING:
@@ -78,6 +78,6 @@ def _environment() -> Environment:
     )
     made.globals |= {
         "number": number, "percent": percent, "count": count, "plural": plural, "p_value": p_value_text,
-        "short_id": short_id,
+        "short_id": short_id, "money": money,
     }  # fmt: skip  # a table
     return made

@@ -19,7 +19,7 @@ from ...factors import RowOrder, order_rows, row_rank_correlation
 from ...market import Panel
 from ..gate.mean_test import MeanTest, run_mean_test
 from ..newey_west import LAG_PER_HORIZON, newey_west_t
-from ..settings import EvidenceSettings
+from ..settings import CostSettings, EvidenceSettings
 from ..windows import HORIZONS, Window
 from .exposures import Exposures, idiosyncratic_volatility, measure_exposures, residualise_label
 from .holding_ic import holding_rank_ic
@@ -95,6 +95,18 @@ class Scorer:
 
     panel: Panel
     settings: EvidenceSettings
+
+    def changed(self, *, costs: CostSettings | None = None, horizon_days: int | None = None) -> Scorer:
+        """Return a scorer with other costs or another horizon, which shares what does not depend on them."""
+        days = horizon_days or self.settings.horizon_days
+        update = {"costs": costs or self.settings.costs, "horizon_days": days}
+        other = Scorer(self.panel, self.settings.model_copy(update=update))
+        kept = ("exposures", "risk", "daily_returns", "_thin_orders", "_one_day_orders")
+        of_horizon = ("main_label", "returns", "_targets", "_survivorship_tests")
+        shared = kept if days != self.settings.horizon_days else (*kept, *of_horizon)
+        for name in shared:
+            other.__dict__[name] = getattr(self, name)
+        return other
 
     @cached_property
     def exposures(self) -> Exposures:

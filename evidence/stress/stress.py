@@ -38,7 +38,7 @@ from .judgement import (
 from .moves import PanelMoves
 from .perturbations import spoil_panel
 from .regimes import build_regimes
-from .stretches import find_known_stretches, find_stretches
+from .stretches import Stretch, find_known_stretches, find_stretches
 
 Series = NDArray[np.float64]
 Rows = NDArray[np.bool_]
@@ -146,6 +146,12 @@ class Rehearsal:
         """Return the labels of the true days."""
         return PanelLabels.of(self.panel, self.exposures, self.settings)
 
+    @cached_property
+    def stretches(self) -> list[Stretch]:
+        """Return the historical stretches: those of the panel's own prices, and known dates of stress."""
+        last = self.panel.days - self.settings.horizon_days - 1
+        return [*find_stretches(self.panel, self.moves, last), *find_known_stretches(self.panel, last)]
+
     @property
     def clock(self) -> LabelOverlap:
         """Return the overlap of labels."""
@@ -180,9 +186,7 @@ class Rehearsal:
 
     def _run_history(self, parts: Sequence[CleanFactor]) -> Iterator[list[StressOutcome]]:
         """Compare the days of each stretch with all others."""
-        last = self.panel.days - self.settings.horizon_days - 1
-        stretches = [*find_stretches(self.panel, self.moves, last), *find_known_stretches(self.panel, last)]
-        for stretch in stretches:
+        for stretch in self.stretches:
             inside = np.zeros(self.panel.days, np.bool_)
             inside[stretch.start : stretch.stop] = True
             days = str(self.panel.dates[stretch.start]), str(self.panel.dates[stretch.stop - 1])

@@ -6,15 +6,19 @@ import re
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from starlette.testclient import TestClient
 
 from alphaloom.desk.cli.main import run_command
-from alphaloom.desk.web import Desk, Sessions, build_app
-from alphaloom.evaluation import Reviews
+from alphaloom.desk.web import Desk, Sessions, build_app, what_if
+from alphaloom.evaluation import Reviews, SearchBench
+from alphaloom.evidence import Window
+from alphaloom.search import SearchConstraints
 
-from .workspace import CASE, LEAK, NOON, SCRIPT, lay
+from ..evidence.lab import SMALL, market
+from .workspace import CASE, CHILD, LEAK, NOON, SCRIPT, lay
 
 HERE = "http://127.0.0.1:8000"
 SAME = {"sec-fetch-site": "same-origin"}
@@ -32,6 +36,16 @@ def client(desk: Desk) -> Iterator[TestClient]:
     with TestClient(build_app(desk), base_url=HERE, follow_redirects=False) as made:
         assert made.get(f"/enter/{desk.sessions.issue_launch('ada')}").status_code == 200
         yield made
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch) -> SearchBench:
+    """Return the open market of every run: a small one, of which the last days are dropped."""
+    panel = market()
+    days = [str(day) for day in panel.dates]
+    made = SearchBench.cut(panel, Window("search", 0, 210, days[0], days[209]), SMALL, SearchConstraints())
+    monkeypatch.setattr(what_if, "open_bench", lambda *_: made)
+    return made
 
 
 def test_a_launch_address_opens_once_in_time_and_survives_a_restart(tmp_path: Path) -> None:
@@ -65,6 +79,9 @@ def test_without_a_session_no_page_and_no_change_is_answered(desk: Desk) -> None
         "/library",
         "/books",
         f"/runs/r1/cases/{CASE}",
+        f"/runs/r1/factors/{CHILD}",
+        f"/runs/r1/what-if/{CHILD}",
+        "/compare",
     ):
         answer = stranger.get(place)
         assert answer.status_code == 401, place
@@ -131,7 +148,7 @@ def test_an_alarm_is_acknowledged_with_a_reason(desk: Desk, client: TestClient) 
         assert not read_standings(ledger, LEAK)[LEAK].leak_alarm
 
 
-def test_no_text_that_a_model_wrote_becomes_markup(client: TestClient) -> None:
+def test_no_text_that_a_model_wrote_becomes_markup(client: TestClient, bench: SearchBench) -> None:
     for place in (
         "/inbox",
         "/runs",
@@ -140,6 +157,14 @@ def test_no_text_that_a_model_wrote_becomes_markup(client: TestClient) -> None:
         f"/library/{LEAK}",
         f"/runs/r1/cases/{CASE}",
         f"/runs/r1/alarms/{LEAK}",
+        f"/runs/r1/factors/{LEAK}",
+        f"/runs/r1/factors/{CHILD}",
+        f"/runs/r1/what-if/{CHILD}?formula={quote(SCRIPT)}",
+        f"/runs/r1/what-if/{LEAK}",
+        f"/compare?a=r1:{LEAK}&b=r1:{CHILD}&all=1",
+        "/compare?a=r1&b=r1&all=1",
+        f"/compare?a={quote(SCRIPT)}&b={quote(SCRIPT)}",
+        f"/compare?a={quote(SCRIPT)}",
         f"/runs/{SCRIPT}",
     ):
         answer = client.get(place)
@@ -150,7 +175,67 @@ def test_no_text_that_a_model_wrote_becomes_markup(client: TestClient) -> None:
 
 
 def test_every_page_is_a_record_too(client: TestClient) -> None:
-    for place in ("/inbox", "/runs", "/runs/r1", "/library", f"/library/{LEAK}", "/books", f"/runs/r1/cases/{CASE}"):
+    factor = f"/runs/r1/factors/{CHILD}"
+    for place in (
+        "/inbox",
+        "/runs",
+        "/runs/r1",
+        "/library",
+        f"/library/{LEAK}",
+        "/books",
+        f"/runs/r1/cases/{CASE}",
+        factor,
+    ):
         assert client.get(f"{place}.json").json(), place
     assert [one["kind"] for one in client.get("/inbox.json").json()["waiting"]] == ["alarm", "case"]
     assert client.get("/runs/none.json").json()["code"] == "unknown_run"
+
+
+def test_a_factor_page_tells_where_it_comes_from_and_shows_selection_figures_of_its_own_trial_alone(
+    client: TestClient,
+) -> None:
+    child = client.get(f"/runs/r1/factors/{CHILD}.json").json()
+    first, last = child["lineage"]["steps"]
+    assert (first["id"], last["id"], last["weakness"], last["advice"]) == (LEAK, CHILD, SCRIPT, SCRIPT)
+    assert "".join(piece["text"] for piece in last["change"] if piece["kind"] != "removed") == "ts_mean(close, 5)"
+    assert [one["key"] for one in child["lineage"]["tries"]] == ["r01/h00/s1/c0/a0"]
+    assert [(one["place"], one["cost_usd"]) for one in child["lineage"]["calls"]] == [("r01/h00/s1/a1", 0.25)]
+    assert child["formula"]["tree"]["label"] == "ts_mean, window 5"
+    assert {one["name"] for one in child["formula"]["dialects"]} >= {"worldquant", "qlib", "alphaagent"}
+    assert not child["price"]
+    leak = client.get(f"/runs/r1/factors/{LEAK}.json").json()
+    assert any("On selection days its RankIC was +0.2000" in sentence for sentence in leak["account"])
+    assert leak["formula"]["problem"]
+    assert client.get(f"/runs/r1/factors/{CASE}.json").json()["code"] == "unknown_factor"
+
+
+def test_a_what_if_is_answered_from_search_days_and_leaves_no_record(
+    desk: Desk, client: TestClient, bench: SearchBench
+) -> None:
+    def count_rows() -> list[int]:
+        with desk.open() as ledger:
+            parts = (ledger.attempts, ledger.evaluations, ledger.verdicts, ledger.calls, ledger.events)
+            return [len(part.of("r1")) for part in parts] + [len(ledger.runs.all())]
+
+    before, place = count_rows(), f"/runs/r1/what-if/{CHILD}"
+    assert bench.scorer.panel.days == 210
+    own = client.get(f"{place}.json").json()
+    assert all(first == second for _, first, second in own["rows"])
+    asked = client.get(f"{place}.json?costs=doubled&horizon=10&formula=-returns&neutral=yes&span=worst_month").json()
+    assert len(asked["changes"]) == 5 - (not asked["has_sectors"])
+    assert {row[0]: row[1:] for row in asked["rows"]}["RankIC"] != own["rows"][0][1:]
+    for wrong in ("costs=none+at+all", "horizon=21", "span=x", "formula=rank("):
+        assert client.get(f"{place}?{wrong}").status_code == 409, wrong
+    assert count_rows() == before
+
+
+def test_a_comparison_shows_what_differs_and_keeps_its_state_in_the_address(client: TestClient) -> None:
+    pair = f"a=r1:{LEAK}&b=r1:{CHILD}"
+    short, whole = (client.get(f"/compare.json?{pair}{more}").json() for more in ("", "&all=1"))
+    rows = [row for _, rows in short["topics"] for row in rows]
+    assert rows
+    assert all(first != second for _, first, second in rows)
+    assert sum(len(rows) for _, rows in whole["topics"]) == len(rows) + short["hidden"]
+    assert client.get("/compare.json?a=r1&b=r1").json()["problem"] == "Both are the same."
+    assert client.get(f"/compare?a=r1&b=r1:{CHILD}").status_code == 409
+    assert client.get("/compare?a=r1&b=none").status_code == 404

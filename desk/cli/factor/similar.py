@@ -55,7 +55,7 @@ def similar(
         _print_mistakes(expression, facts, as_json=as_json)
         raise typer.Exit(EXIT_UNREADABLE)
     mine = parse(expression, dialect=dialect, **names)
-    rows = [_describe_likeness(mine, likeness) for likeness in _find_nearest(mine, library, top, names)]
+    rows = [describe_likeness(mine, likeness) for likeness in find_nearest_formulas(mine, library, top, names)]
     if as_json:
         print_object(rows)
     else:
@@ -72,7 +72,8 @@ def _print_mistakes(expression: str, facts: Facts, *, as_json: bool) -> None:
         print_checks([WrittenFormula(expression)], [facts])
 
 
-def _find_nearest(mine: Expression, library: Path | None, top: int, names: ReadableNames) -> list[Likeness]:
+def find_nearest_formulas(mine: Expression, library: Path | None, top: int, names: ReadableNames) -> list[Likeness]:
+    """Return the published formulas and those of a library, a workspace or a file, that share most with one."""
     from ....evidence.originality import Catalogue, read_published
 
     return Catalogue((read_published(), *_load_indexes(library, names))).nearest(mine, top)
@@ -127,7 +128,7 @@ def _index_workspace(folder: Path, names: ReadableNames) -> Sequence[InvertedInd
         return KnownLibrary(folder, read, ledger.library.rows()).shelves
 
 
-def _describe_likeness(mine: Expression, likeness: Likeness) -> Facts:
+def describe_likeness(mine: Expression, likeness: Likeness) -> Facts:
     """Return the row of a similar formula."""
     match = likeness.known
     return {
