@@ -138,7 +138,8 @@ def build_panel(prices: Prices, source: PanelSource, audit: Audit) -> Panel:
     notes = (*stamps, *prices.notes, *sector_notes)
     panel = assemble_panel(replace(prices, fields=fields, notes=notes), groups)
     panel = _add_other_files(panel, prices, source, changes)
-    return replace(panel, back_adjusted=may_be_adjusted(panel), calendar=source.calendar)
+    renames = changes.renames if changes else ()
+    return replace(panel, back_adjusted=may_be_adjusted(panel), calendar=source.calendar, renames=renames)
 
 
 def _add_other_files(panel: Panel, prices: Prices, source: PanelSource, changes: SymbolChanges | None) -> Panel:
