@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .book_record import (
         WORKSPACE as WORKSPACE,
         BookFlow as BookFlow,
+        BookOrder as BookOrder,
         BookSettings as BookSettings,
         find_book as find_book,
         list_flows as list_flows,
@@ -52,8 +53,8 @@ else:
             "book_profit": "BookProfit attribute_profit",
             "book_log": "NOT_LOGGED",
             "book_record": (
-                "BookFlow BookSettings WORKSPACE find_book list_flows list_orders list_steps list_waiting_flows "
-                "list_waiting_orders open_book order_mode pay_book"
+                "BookFlow BookOrder BookSettings WORKSPACE find_book list_flows list_orders list_steps "
+                "list_waiting_flows list_waiting_orders open_book order_mode pay_book"
             ),
             "campaign": "Campaign Clock Settings Show",
             "paper": "PaperBook",

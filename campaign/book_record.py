@@ -122,8 +122,15 @@ def open_book(ledger: Ledger, name: str, settings: BookSettings, now: datetime) 
         allowed = "1 to 60 letters, digits, dots, underlines and hyphens, a letter or digit first"
         raise RiskError("A book needs a name.", field="NAME", got=name, allowed=allowed, code="book_name")
     book = f"{PREFIX}{name}"
-    if settings.run:
-        ledger.runs.find(settings.run)
+    if settings.run and all(row.run != ledger.runs.find(settings.run).id for row in ledger.library.rows()):
+        raise RiskError(
+            "This run accepted nothing, so a book of it would trade nothing.",
+            field="--run",
+            got=settings.run,
+            allowed="a run that accepted something; none: all that the library has",
+            hint="alphaloom library add takes in a formula by hand, which trades by an exception of policy.yaml alone.",
+            code="nothing_accepted",
+        )
     config = {"book": settings.model_dump(mode="json")}
     known = {run.id: run for run in ledger.runs.all()}.get(book)
     if known is not None and known.config != config:

@@ -132,10 +132,16 @@ def find_policy(
     ----------
     evidence
         What each signal names as its evidence.
+    policy
+        Another policy; where it states no exceptions, those of the workspace's hold.
     asked
         What a campaign file asks of the gate: it may tighten the policy further.
     """
-    policy = policy or read_policy(ledger.workspace)
+    standing = read_policy(ledger.workspace)
+    if policy is None:
+        policy = standing
+    elif not policy.exceptions:  # another file of limits asks about limits, not about what may be traded unproven
+        policy = policy.model_copy(update={"exceptions": standing.exceptions})
     names = {name for text in evidence for name in list_ids(text)}
     found = {row.run for row in ledger.library.rows() if row.factor_id in names and row.origin in FOUND_BY_CAMPAIGN}
     for run in ledger.runs.all():

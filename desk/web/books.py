@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from ..cli.book.facts import summarise_book
+from ..cli.book.facts import read_book_facts
 from ..figures import number
 from ..report.plots import Curve, LineChart, line_chart
 from .pages import PageRequest
@@ -39,12 +39,7 @@ def load_book(view: PageRequest) -> BookPage:
 
 
 def _read_book(view: PageRequest, name: str) -> BookPage:
-    from ...campaign import find_book, list_flows, list_steps, list_waiting_flows, read_step
-
-    book, _ = find_book(view.ledger, name)
-    bodies = list_steps(view.ledger, book)
-    steps = [read_step(body) for body in bodies]
-    facts = summarise_book(name, steps, list_waiting_flows(list_flows(view.ledger, book), bodies))
+    facts, steps = read_book_facts(view.ledger, name)
     days = [date.fromisoformat(step.day) for step in steps]
     lines = [
         Curve("book", days, [step.account.equity for step in steps]),

@@ -29,7 +29,7 @@ from ..options import (
     signer_name,
 )
 from ..run_lookup import DEFAULT_WORKSPACE, open_record
-from .facts import STEP_COLUMNS, say_step, summarise_book, tell_step
+from .facts import STEP_COLUMNS, read_book_facts, say_step, tell_step
 
 if TYPE_CHECKING:
     from ....campaign import BookStep
@@ -213,14 +213,11 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show a book: what it holds and is worth, beside what it would be had the gate approved everything."""
-    from ....campaign import attribute_profit, find_book, list_flows, list_steps, list_waiting_flows, read_step
+    from ....campaign import attribute_profit
 
     with open_record(workspace or DEFAULT_WORKSPACE) as ledger:
-        book, _ = find_book(ledger, name)
-        bodies = list_steps(ledger, book)
-        waiting = list_waiting_flows(list_flows(ledger, book), bodies)
+        facts, _ = read_book_facts(ledger, name)
         profit = attribute_profit(ledger, name) if attribution else None
-    facts = summarise_book(name, [read_step(body) for body in bodies], waiting)
     facts |= {"attribution": profit.record()} if profit else {}
     if as_json:
         print_object(facts)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from ...figures import count, number, plural
 
 if TYPE_CHECKING:
-    from ....campaign import BookFlow, BookStep
+    from ....campaign import BookFlow, BookOrder, BookStep
+    from ....ledger import Ledger
 
 STEP_COLUMNS = (
     "day", "window", "evidence", "equity", "ungated_equity", "flow", "pnl", "trading_costs", "borrow_costs", "gross",
@@ -88,8 +89,13 @@ def count_refusals(steps: Sequence[BookStep]) -> dict[str, int]:
     return dict(sorted(rules.items()))
 
 
-def summarise_book(name: str, steps: Sequence[BookStep], waiting: Sequence[BookFlow] = ()) -> dict[str, Any]:
-    """Return a book as plain facts; `waiting` is money that no step has taken in."""
+def summarise_book(
+    name: str, steps: Sequence[BookStep], waiting: Sequence[BookFlow] = (), ordered: Sequence[BookOrder] = ()
+) -> dict[str, Any]:
+    """Return a book as plain facts; `waiting` is money, and `ordered` what people ordered, that no step has taken in.
+
+    `holdings` are shares of equity, `shares` are numbers of shares.
+    """
     last = steps[-1] if steps else None
     flows = [one.flow for one in steps]
     return {
@@ -105,14 +111,36 @@ def summarise_book(name: str, steps: Sequence[BookStep], waiting: Sequence[BookF
         "borrow_costs": math.fsum(one.account.borrow for one in steps),
         "flows": math.fsum(flows),
         "waiting_flows": [asdict(flow) for flow in waiting],
+        "waiting_orders": [asdict(order) for order in ordered],
         "refusals_by_rule": count_refusals(steps),
         "last_refusals": list_refusals(last) if last else [],
         "traded": dict(last.library["books"]) if last else {},
         "decaying": list(last.library["decaying"]) if last else [],
         "left": list(_list_departures(steps)),
         "holdings": {} if last is None else dict(sorted(last.account.weights().items())),
+        "shares": {} if last is None else {name: one.shares for name, one in sorted(last.account.holdings.items())},
         "for": last.decided_for if last else None,
     }
+
+
+def read_book_facts(ledger: Ledger, name: str) -> tuple[dict[str, Any], list[BookStep]]:
+    """Return a book of the ledger as plain facts, and its steps."""
+    from ....campaign import (
+        find_book,
+        list_flows,
+        list_orders,
+        list_steps,
+        list_waiting_flows,
+        list_waiting_orders,
+        read_step,
+    )
+
+    book, _ = find_book(ledger, name)
+    bodies = list_steps(ledger, book)
+    steps = [read_step(body) for body in bodies]
+    waiting = list_waiting_flows(list_flows(ledger, book), bodies)
+    ordered = list_waiting_orders(list_orders(ledger, book), bodies)
+    return summarise_book(name, steps, waiting, ordered), steps
 
 
 def list_refusals(one: BookStep) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from ....portfolio import PositionDifference
 
 MOST_PARTS = 8
+MOST_DIFFERENCES = 25
 """Parts of the profit of one kind that are shown; `--json` has all."""
 
 
@@ -22,6 +24,8 @@ def print_book(facts: Mapping[str, Any]) -> None:
         way = "paid in" if flow["amount"] > 0 else "to be paid out"
         amount = number(abs(flow["amount"]), 2)
         print_plain(f"Waiting for the first day after {flow['at'][:10]}: {amount} {way} by {flow['by']}.")
+    for order in facts["waiting_orders"]:
+        print_plain(f"Waiting for the next step: {order['mode']}, by {order['by']}: {order['reason']}.")
     if facts["last"] is None:
         print_plain(f"{facts['book']} has made no step: alphaloom book step {facts['book']} --panel FILE")
         return
@@ -41,6 +45,7 @@ def print_book(facts: Mapping[str, Any]) -> None:
     )
     if facts["flows"]:
         print_plain(f"Paid in less paid out: {number(facts['flows'], 2)}; the returns are without it (time-weighted).")
+    _print_holdings(facts)
     _print_library(facts)
     _print_refusals(facts)
     if "attribution" in facts:
@@ -59,6 +64,15 @@ def _print_figures(facts: Mapping[str, Any]) -> None:
         figures = [percent(row["return"], 2), percent(row["drawdown"], 2), number(row["sharpe"], 2)]
         table.add_row(kind, *figures)
     stdout_console().print(table)
+
+
+def _print_holdings(facts: Mapping[str, Any]) -> None:
+    rows = sorted(facts["holdings"].items(), key=lambda row: (-abs(row[1]), row[0]))
+    named = ", ".join(f"{name} {percent(weight, 1)}" for name, weight in rows[:MOST_PARTS])
+    more = len(rows) - MOST_PARTS
+    rest = f", and {count(more)} more (--json has all, with their shares)" if more > 0 else ""
+    if rows:
+        print_plain(f"Largest, as shares of equity: {named}{rest}.")
 
 
 def _print_library(facts: Mapping[str, Any]) -> None:
@@ -105,7 +119,8 @@ def print_differences(
     found: Sequence[PositionDifference], beyond: Sequence[PositionDifference], day: str, tolerance: float
 ) -> None:
     """Print where a broker differs from the book: what is beyond the tolerance by name, the rest as a number."""
-    for one in beyond:
+    largest = sorted(beyond, key=lambda one: (-abs(math.inf if one.value is None else one.value), one.symbol))
+    for one in largest[:MOST_DIFFERENCES]:
         what = "cash" if one.symbol == CASH else one.symbol
         worth = (
             "the book has no price of it"
@@ -113,6 +128,8 @@ def print_differences(
             else f"{number(one.value, 2, sign=True)}, {number(one.equity_bp, 2)} bp of equity"
         )
         print_plain(f"{what}: the book has {number(one.book, 4)}, the broker {number(one.broker, 4)} ({worth})")
+    if len(beyond) > MOST_DIFFERENCES:
+        print_plain(f"and {count(len(beyond) - MOST_DIFFERENCES)} more: --json has all")
     within = len(found) - len(beyond)
     print_plain(
         f"At the close of {day}: {plural(len(beyond), 'difference')} beyond {tolerance:g} bp of equity, "

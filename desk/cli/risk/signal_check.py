@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ....risk import SEPARATOR, list_ids
 from ...errors import DeskError
 from ..options import DataOptions
 from ..run_lookup import DEFAULT_WORKSPACE, open_record
@@ -14,6 +16,7 @@ from .signal_file import read_signals
 
 if TYPE_CHECKING:
     from ....campaign.what_if import HeldBook, RefusedSignal, SignalCheck
+    from ....ledger import Ledger
     from ....market import Panel
 
 
@@ -28,6 +31,7 @@ def compute_check(
     signals = read_signals(file)
     given = read_policy_file(policy_file) if policy_file else None
     with open_record(place.workspace or DEFAULT_WORKSPACE) as ledger:
+        signals = [replace(one, evidence=_complete_ids(ledger, one.evidence)) for one in signals]
         held = read_held_book(ledger, book) if book else HeldBook.empty()
         settings = find_settings(ledger, held.run, place)
         panel = cut_panel(settings.market.open(settings.seed)[0], day)
@@ -41,6 +45,16 @@ def compute_check(
         **_tell(found, panel),
         "policy_notes": list(notes),
     }
+
+
+def _complete_ids(ledger: Ledger, evidence: str) -> str:
+    """Return evidence with the full id of each factor that is named by its beginning, as lists show it."""
+    known = [row.factor_id for row in ledger.library.rows()]
+    found = []
+    for name in list_ids(evidence):
+        matches = [one for one in known if name and one.startswith(name)]
+        found.append(matches[0] if len(matches) == 1 else name)
+    return SEPARATOR.join(found)
 
 
 def _refuse_other_day(held: HeldBook, panel: Panel) -> None:
