@@ -353,11 +353,15 @@ def _read_prices(panel: Panel, row: int, names: list[str], seen: Mapping[str, st
         return {name: cell for name, cell in cells.items() if np.isfinite(cell) and (cell > 0 or field == "volume")}
 
     today, last = dict.fromkeys(names, row), {name: rows[day] for name, day in seen.items() if day in rows}
+    opens, closes, volumes = (at(field, today) for field in ("open", "close", "volume"))
+    if panel.volumes == "quoted" and "close_raw" in panel.fields:  # in shares of the closes, as the book holds them
+        quotes = at("close_raw", today)
+        volumes |= {name: volumes[name] * quotes[name] / closes[name] for name in {*volumes} & {*quotes} & {*closes}}
     return {
         "day": str(panel.dates[row]),
-        "opens": at("open", today),
-        "closes": at("close", today),
-        "volumes": at("volume", today),
+        "opens": opens,
+        "closes": closes,
+        "volumes": volumes,
         "last": at("close", last),
         "before": at("close", {name: place - 1 for name, place in last.items()}),
         "previous": at("close", dict.fromkeys(names, row - 1)),

@@ -129,9 +129,10 @@ def _measure_jumps(panel: Panel, last: NDArray[np.int64], before: NDArray[np.int
 
 
 def _measure_usual_values(panel: Panel) -> list[float | None]:
-    """Return the median value traded on the last days, at quoted prices where the panel has them."""
+    """Return the median value traded on the last days: quoted volumes at quotes, adjusted ones at adjusted closes."""
     rows = slice(-USUAL_DAYS, None)
-    price = panel.fields.get("close_raw", panel.fields["close"])[rows]
+    name = "close_raw" if "close_raw" in panel.fields and panel.volumes != "adjusted" else "close"
+    price = panel.fields[name][rows]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a symbol without a price on any of the days: NaN is meant
         medians = np.nanmedian(price * panel.fields["volume"][rows], axis=0)

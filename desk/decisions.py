@@ -23,16 +23,20 @@ class CaseLine:
     rank_ic: float | None
     waits: bool
     decision: dict[str, str] | None
+    approved_by: list[str]
 
 
 def list_cases(reviews: Reviews) -> list[CaseLine]:
     """Return every case with its decision; waiting ones first."""
+    from ..evaluation import list_standing
+
     waiting, rows = set(reviews.waiting()), []
     for name, row in reviews.cases().items():
         decision = reviews.decision(name)
         told = decision.record() | {"at": decision.at} if decision else None
         figures = (row.sheet.get("t"), row.sheet.get("rank_ic"))
-        rows.append(CaseLine(name, row.canonical, row.hypothesis, *figures, name in waiting, told))
+        standing = [vote.by for vote in list_standing(reviews.votes(name))] if name in waiting else []
+        rows.append(CaseLine(name, row.canonical, row.hypothesis, *figures, name in waiting, told, standing))
     return sorted(rows, key=lambda case: (not case.waits, case.id))
 
 
@@ -70,11 +74,13 @@ def decide_case(ledger: Ledger, run: Run, request: CaseRequest) -> PersonDecisio
     Raises
     ------
     ReviewRefused
-        The run is not paused, the case was decided already, or the comment is missing or too long.
+        The run is not paused, others have decided the case, or the comment is missing or too long.
     """
     from ..evaluation import PersonDecision, Reviews
     from ..evidence import ReviewRefused
     from ..ledger import compute_digest
+    from ..risk import read_policy
+    from .blind import refuse_unjudged
 
     with ledger.runs.lock(run.id):
         now = ledger.runs.find(run.id)
@@ -87,14 +93,49 @@ def decide_case(ledger: Ledger, run: Run, request: CaseRequest) -> PersonDecisio
                 allowed="paused",
                 hint="A run that is done decides no more." if now.status == "done" else f"alphaloom resume {run.id}",
             )
+        refuse_unjudged(reviews, request.case, request.by)
         seen = compute_digest(reviews.file(request.case))
+        needs = read_policy(ledger.workspace).approvals
         decision = PersonDecision(
-            request.case, request.choice, request.comment, request.by, request.at, seen, request.shown
+            request.case, request.choice, request.comment, request.by, request.at, seen, request.shown, needs
         )
         reviews.decide(decision)
         return decision
 
 
 def tell_decision(reviews: Reviews, decision: PersonDecision) -> dict[str, Any]:
-    """Return a decision as JSON, with the cases that still wait."""
-    return {"run": reviews.run, **decision.record(), "at": decision.at, "waiting": reviews.waiting()}
+    """Return a decision as JSON, with the cases that still wait, and what this one still needs."""
+    facts = {"run": reviews.run, **decision.record(), "at": decision.at, "waiting": reviews.waiting()}
+    return facts | {"approvals": describe_approvals(reviews, decision.factor_id)}
+
+
+COUNT_WORDS = ("none", "one", "two", "three", "four", "five")
+
+
+def describe_approvals(reviews: Reviews, case: str) -> str:
+    """Return how many of the approvals that a case needs it has, in words; empty where it has none or is decided."""
+    from ..evaluation import list_standing
+
+    votes = reviews.votes(case)
+    standing = list_standing(votes)
+    if not standing or reviews.decision(case) is not None:
+        return ""
+    needs = max(vote.needs for vote in standing)
+    return f"{COUNT_WORDS[len(standing)]} of {COUNT_WORDS[needs]} approvals"
+
+
+def describe_stand(reviews: Reviews, case: str) -> str:
+    """Return who approved a case that needs more people, in a sentence; empty where nobody did or it is decided."""
+    from ..evaluation import list_standing
+
+    approvals = describe_approvals(reviews, case)
+    names = " and ".join(vote.by for vote in list_standing(reviews.votes(case)))
+    return f"It passed every step of the gate; {names} approved it: {approvals}." if approvals else ""
+
+
+def find_own_decision(reviews: Reviews, case: str, person: str) -> PersonDecision | None:
+    """Return a person's decision that stands on a case and may still be changed, or None."""
+    from ..evaluation import list_standing
+
+    standing = [] if reviews.is_settled(case) else list_standing(reviews.votes(case))
+    return next((vote for vote in standing if vote.by.casefold() == person.casefold()), None)

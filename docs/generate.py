@@ -252,11 +252,11 @@ a run's id, its folder, or `latest`.
 
 
 def _iterate_commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """Yield every command that is not a group, with its full name."""
+    """Yield every command with its full name; a group only if it does something by itself."""
     inside = getattr(command, "commands", {})
     for word, child in inside.items():
         yield from _iterate_commands(child, f"{name} {word}")
-    if not inside:
+    if not inside or command.invoke_without_command:
         yield name, command
 
 
@@ -678,8 +678,9 @@ ONLY_SOMETIMES = {"reviews", "truth"}
 EVENTS = {
     "alarm-acknowledged": "a person's word on a leak alarm: the reason, and the figure that they saw",
     "agents.*": "what an agent wrote: hypothesis, recall, proposal, drafts, score, critique, and others of the search",
-    "agents.review": "a person's decision, as the agents are told of it",
+    "agents.review": "what people decided on a case, as the agents are told of it once the run goes on",
     "baseline": "the published formulas' scores and their combination, of search days alone",
+    "blind-judgement": "what a person thought of a case before its verdict was shown to them; no agent can read it",
     "case": "a factor that passed the gate and waits for a person",
     "case-file": "the digest of what the person was shown",
     "case-members": "the library rows of the members of such a factor, if it is a combination",
@@ -694,7 +695,7 @@ EVENTS = {
     "power": "what the selection window could prove before the first trial",
     "ran": "Python code that ran and was refused; it was charged",
     "retired": "library factors that were retired when the run began",
-    "review": "a person's decision on a case",
+    "review": "a person's decision on a case, numbered: of each person the last one stands",
     "book.flow": "money that a person pays into a paper book or takes out of it",
     "book.mode": "a person halts a paper book, holds it to reductions, or two resume it; the next step takes it in",
     "book.step": "one step of a paper book, and the digest of what it read",

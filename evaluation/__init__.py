@@ -36,7 +36,12 @@ if TYPE_CHECKING:
         refuse_other_stream as refuse_other_stream,
     )
     from .drafts import find_leaders as find_leaders, find_unexplored as find_unexplored, pick_drafts as pick_drafts
-    from .pending_cases import PersonDecision as PersonDecision, ReviewChoice as ReviewChoice, Reviews as Reviews
+    from .pending_cases import (
+        PersonDecision as PersonDecision,
+        ReviewChoice as ReviewChoice,
+        Reviews as Reviews,
+        list_standing as list_standing,
+    )
     from .recall import recall_facts as recall_facts
     from .service import Evaluator as Evaluator, stress_on_search as stress_on_search
     from .submissions import MAX_SET_MEMBERS as MAX_SET_MEMBERS
@@ -54,7 +59,7 @@ else:
             "closing.results": "CampaignResult find_campaign read_sealed_exam",
             "context": "PanelContext begin_run refuse_other_stream",
             "drafts": "find_leaders find_unexplored pick_drafts",
-            "pending_cases": "PersonDecision ReviewChoice Reviews",
+            "pending_cases": "PersonDecision ReviewChoice Reviews list_standing",
             "recall": "recall_facts",
             "service": "Evaluator stress_on_search",
             "submissions": "MAX_SET_MEMBERS",

@@ -37,7 +37,15 @@ def add_accepted(ledger: Ledger, run: str, name: str) -> AdmittedFactor:
     """
     archive = RunArchive(ledger, find_campaign(ledger, run) if run == "latest" else ledger.runs.find(run))
     verdict = _find_verdict(archive, name)
-    word = Reviews.of(ledger, archive.run).word(verdict)
+    reviews = Reviews.of(ledger, archive.run)
+    word = reviews.word(verdict)
+    if word == "accepted" and reviews.required and not reviews.is_settled(verdict.factor_id):
+        raise LibraryRefused(
+            f"{verdict.factor_id} is approved, and its run has not gone on with it: the approval may still change.",
+            field="ID",
+            got=verdict.factor_id,
+            hint=f"The library takes it in then: alphaloom resume {archive.run.id}",
+        )
     if word != "accepted":
         whose = "The gate's word" if word == verdict.verdict else "A person's word"
         raise LibraryRefused(

@@ -1,8 +1,13 @@
 """Cases that wait for a person, and the decisions on them: records beside the gate's verdicts, which they never change.
 
 With `approve: true` a factor that passed every step of the gate is a *case*: within its run it counts as known and as a
-part of the library, but it is not accepted. One decision stands for each case. Cases and decisions are events of the
-run. A decision is also written where the agents' journal reads it, without the person's name and the time.
+part of the library, but it is not accepted. Cases and decisions are events of the run.
+
+The decisions on a case are a sequence: of each person the last one stands, and who took theirs back has none. A
+rejection or a request for a change decides the case; approvals decide it once they are as many as the workspace's
+policy asked for when they were made. When the run goes on, what was decided is settled: it is written where the
+agents' journal reads it, without the people's names and the time, and the library takes in what was approved. From then
+on nothing is decided anew; a factor leaves the library by its retirement.
 """
 
 from __future__ import annotations
@@ -10,7 +15,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, cast
 
 from ..evidence import ReviewRefused
@@ -18,8 +23,13 @@ from ..evidence.gate import Reason, Word
 from ..ledger import Ledger, LibraryRow, Run, VerdictRow, canonical_json
 
 AWAITING: Word = "awaiting approval"
-ReviewChoice = Literal["approve", "reject", "ask"]
-DECISIONS: Mapping[ReviewChoice, str] = {"approve": "approved", "reject": "rejected", "ask": "asked for a change of"}
+ReviewChoice = Literal["approve", "reject", "ask", "undo"]
+DECISIONS: Mapping[ReviewChoice, str] = {
+    "approve": "approved",
+    "reject": "rejected",
+    "ask": "asked for a change of",
+    "undo": "took back the decision on",
+}
 """The possible decisions, with their words."""
 
 CASE_EVENT, CASE_FILE_EVENT, REVIEW_EVENT, AGENT_REVIEW_EVENT = "case", "case-file", "review", "agents.review"
@@ -46,6 +56,8 @@ class PersonDecision:
         The time of the clock, which no result contains.
     case, shown
         Digests of the file on the case, and of the page on the person's screen; empty where none was recorded.
+    needs
+        How many people must approve, by the policy of that time.
     """
 
     factor_id: str
@@ -55,6 +67,7 @@ class PersonDecision:
     at: str
     case: str = ""
     shown: str = ""
+    needs: int = 1
 
     @property
     def sentence(self) -> str:
@@ -145,10 +158,10 @@ class Reviews:
         return {event.key: LibraryRow(**event.body) for event in self.ledger.events.of(self.run, CASE_EVENT)}
 
     def waiting(self) -> list[str]:
-        """Return the factors without a decision."""
+        """Return the factors that are not decided."""
         if not self.required:
             return []
-        decided = {event.key for event in self.ledger.events.of(self.run, REVIEW_EVENT)}
+        decided = {decision.factor_id for decision in self.decisions()}
         return [event.key for event in self.ledger.events.of(self.run, CASE_EVENT) if event.key not in decided]
 
     def undecided(self) -> list[LibraryRow]:
@@ -156,14 +169,30 @@ class Reviews:
         cases = self.cases() if self.required else {}
         return [row for name in self.waiting() for row in (cases[name], *self._read_members(name))]
 
+    def votes(self, factor_id: str) -> list[PersonDecision]:
+        """Return everything that people decided on a factor, the oldest first, also what no longer stands."""
+        return self._read_votes().get(factor_id, [])
+
+    def _read_votes(self) -> dict[str, list[PersonDecision]]:
+        """Return the decisions on each factor in their order; the keys are FACTOR/NUMBER, of older runs FACTOR."""
+        numbered: dict[str, list[tuple[int, PersonDecision]]] = {}
+        for event in self.ledger.events.of(self.run, REVIEW_EVENT):
+            name, _, number = event.key.partition("/")
+            numbered.setdefault(name, []).append((int(number or 1), PersonDecision(name, **event.body)))
+        return {name: [vote for _, vote in sorted(votes, key=lambda one: one[0])] for name, votes in numbered.items()}
+
     def decision(self, factor_id: str) -> PersonDecision | None:
-        """Return the decision on a factor, or None."""
-        event = self.ledger.events.get(self.run, REVIEW_EVENT, factor_id)
-        return PersonDecision(factor_id, **event.body) if event else None
+        """Return the decision that stands on a factor, of several people as one; None while it is not decided."""
+        return find_outcome(self.votes(factor_id))
 
     def decisions(self) -> list[PersonDecision]:
-        """Return every decision, by factor."""
-        return [PersonDecision(event.key, **event.body) for event in self.ledger.events.of(self.run, REVIEW_EVENT)]
+        """Return the decision that stands on each decided factor, by factor."""
+        outcomes = {name: find_outcome(votes) for name, votes in self._read_votes().items()}
+        return [outcome for _, outcome in sorted(outcomes.items()) if outcome is not None]
+
+    def is_settled(self, factor_id: str) -> bool:
+        """Return whether the run has gone on with the decision on a factor, so that it can no longer be changed."""
+        return self.ledger.events.get(self.run, AGENT_REVIEW_EVENT, factor_id) is not None
 
     def shown_decisions(self) -> list[PersonDecision]:
         """Return the decisions whose comments were in the prompts of a later round."""
@@ -179,26 +208,40 @@ class Reviews:
         Raises
         ------
         ReviewRefused
-            There is no such case, it was decided already, or the comment is missing or too long.
+            There is no such case, others have decided it, the run has gone on with the decision, there is nothing to
+            take back, or the comment is missing or too long.
         """
         name = decision.factor_id
         if name not in self.cases():
             raise ReviewRefused("No such case waits for approval.", field="ID", got=name, allowed=self.waiting())
-        earlier = self.decision(name)
-        if earlier is not None:
+        votes = self.votes(name)
+        self._refuse_late(decision, votes)
+        _refuse_comment(decision)
+        body = {key: value for key, value in asdict(decision).items() if key != "factor_id"}
+        self.ledger.events.record(self.run, REVIEW_EVENT, f"{name}/{len(votes) + 1}", body)
+
+    def _refuse_late(self, decision: PersonDecision, votes: Sequence[PersonDecision]) -> None:
+        """Refuse what changes nothing, or what others have decided, or what the run has gone on with."""
+        name, outcome = decision.factor_id, find_outcome(votes)
+        own = next((vote for vote in list_standing(votes) if vote.by.casefold() == decision.by.casefold()), None)
+        settled = self.is_settled(name)
+        same = own is not None and (own.decision, own.comment) == (decision.decision, decision.comment)
+        if outcome is not None and (settled or own is None or same):
+            hint = f"The run has gone on with it: alphaloom library retire {name} --reason TEXT." if settled else ""
             raise ReviewRefused(
-                f"It was decided already, and one decision stands: {earlier.sentence} ({earlier.at[:19]}).",
+                f"It was decided already, and one decision stands: {outcome.sentence} ({outcome.at[:19]}).",
                 field="ID",
                 got=name,
                 allowed=self.waiting(),
+                hint=hint,
             )
-        _refuse_comment(decision)
-        body = {key: value for key, value in asdict(decision).items() if key != "factor_id"}
-        self.ledger.events.record(self.run, REVIEW_EVENT, name, body)
-        self.settle()
+        if same:
+            raise ReviewRefused(f"This was decided already: {decision.sentence}.", field="ID", got=name)
+        if decision.decision == "undo" and own is None:
+            raise ReviewRefused(f"No decision of {decision.by} stands that could be taken back.", field="ID", got=name)
 
     def settle(self) -> None:
-        """Apply every decision: write it for the agents, and add approved factors to the library."""
+        """Apply every decision as the run goes on: write it for the agents, add approved factors to the library."""
         cases = self.cases() if self.required else {}
         for decision in self.decisions():
             row = cases[decision.factor_id]
@@ -219,6 +262,28 @@ class Reviews:
         hypotheses = [claims[name] for name in members] if members else [row.hypothesis]
         words = {"decision": decision.decision, "comment": decision.comment, "text": row.canonical}
         return {**words, "members": members, "hypotheses": list(dict.fromkeys(hypotheses))}
+
+
+def list_standing(votes: Sequence[PersonDecision]) -> list[PersonDecision]:
+    """Return the last decision of each person, the oldest first, without those that were taken back."""
+    last: dict[str, PersonDecision] = {}
+    for vote in votes:
+        last.pop(vote.by.casefold(), None)
+        last[vote.by.casefold()] = vote
+    return [vote for vote in last.values() if vote.decision != "undo"]
+
+
+def find_outcome(votes: Sequence[PersonDecision]) -> PersonDecision | None:
+    """Return what was decided: the last refusal, or approvals of as many people as each of them needed; else None."""
+    standing = list_standing(votes)
+    refusals = [vote for vote in standing if vote.decision != "approve"]
+    if refusals:
+        return refusals[-1]
+    if not standing or len(standing) < max(vote.needs for vote in standing):
+        return None
+    names = " and ".join(vote.by for vote in standing)
+    comment = "\n".join(vote.comment for vote in standing if vote.comment)
+    return replace(standing[-1], by=names, comment=comment)
 
 
 def _refuse_comment(decision: PersonDecision) -> None:

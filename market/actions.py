@@ -2,19 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import log
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import Audit, Finding, MarketError
+from .errors import MAX_EXAMPLE_ROWS, Audit, Finding, MarketError, format_count
 from .forms.days import read_days
 from .forms.numbers import read_numbers
-from .table import Table, find_missing_columns, read_symbols, read_table
+from .reading import AS_IT_STANDS, Reading
+from .table import Table, open_side_table, read_symbols
 
 Frame = NDArray[np.float64]
+Newest = Callable[[Sequence[str], Sequence[int]], list[str]]
+"""Returns the newest symbol of each symbol on a day, as `SymbolChanges.trace`."""
+MIN_SPLIT = 1.4
+"""Splits from this size on, or its inverse, move a quote by more than a usual day does."""
+MAX_SPLIT_MISFIT = 0.75
+"""Log return left on the day of a split, over the log of the split, from which on the quotes contradict it.
+
+1 means that the quotes did not move, 2 that they moved the other way. A company that lost 40 % on the day of a reverse
+split of 1:2 has 0.74.
+"""
+
+
+@dataclass(frozen=True)
+class SplitMove:
+    """A split, and the last close before it and the first one from its day on."""
+
+    day: str
+    symbol: str
+    split: float
+    before: float
+    after: float
+
+    @property
+    def misfit(self) -> float:
+        """Return the absolute log return that is left with the split, over the absolute log of the split."""
+        size = log(self.split)
+        return abs(log(self.after / self.before) + size) / abs(size)
+
+    def __str__(self) -> str:
+        """Return the split as a message shows it."""
+        moved = f"the close went from {self.before:g} to {self.after:g}"
+        return f"{self.symbol} on {self.day}: a split of {self.split:g}, and {moved}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +106,42 @@ class Actions:
             volumes[:row, place] *= self.splits[at]
         return prices, volumes
 
+    def measure_splits(self, dates: NDArray[np.datetime64], symbols: Sequence[str], closes: Frame) -> list[SplitMove]:
+        """Return the splits from `MIN_SPLIT` on, with the closes ``[T, N]`` before and after them."""
+        column = {symbol: place for place, symbol in enumerate(symbols)}
+        found = []
+        for at in np.flatnonzero(np.abs(np.log(self.splits)) >= log(MIN_SPLIT)):
+            row, place = int(np.searchsorted(dates, self.days[at])), column.get(self.symbols[at])
+            if place is None:
+                continue
+            before, after = (part[part > 0] for part in (closes[:row, place], closes[row:, place]))
+            if before.size and after.size:
+                ends = float(before[-1]), float(after[0])
+                found.append(SplitMove(str(self.days[at]), self.symbols[at], float(self.splits[at]), *ends))
+        return found
+
+    def check_splits(self, dates: NDArray[np.datetime64], symbols: Sequence[str], quoted: Frame) -> None:
+        """Refuse splits that the quoted closes ``[T, N]`` contradict.
+
+        Raises
+        ------
+        MarketError
+            With the first splits that the quotes did not follow.
+        """
+        moves = self.measure_splits(dates, symbols, quoted)
+        wrong = [move for move in moves if move.misfit > MAX_SPLIT_MISFIT]
+        if not wrong:
+            return
+        more = f"; and {len(wrong) - MAX_EXAMPLE_ROWS:,} more" if len(wrong) > MAX_EXAMPLE_ROWS else ""
+        raise MarketError(
+            f"{format_count(len(wrong), 'split')} of {len(moves):,} would make the day's return larger: "
+            f"{'; '.join(map(str, wrong[:MAX_EXAMPLE_ROWS]))}{more}",
+            field="market.actions",
+            got=wrong[0].split,
+            allowed="new shares for an old one: 4 for 4:1, 0.25 for 1:4",
+            hint="Correct the size or the day. If close_raw is divided by splits already, it is not the quoted close.",
+        )
+
     def _dividend_share(self, at: int, closes: Frame) -> float:
         """Return a dividend as a share of the last close before it."""
         paid = float(self.dividends[at])
@@ -88,18 +158,24 @@ class Actions:
         return paid / before
 
 
-def read_actions(path: Path) -> Actions:
+def read_actions(path: Path, reading: Reading = AS_IT_STANDS, newest: Newest | None = None) -> Actions:
     """Read a Parquet or CSV file with date, symbol, dividend and split; an empty cell means no action.
+
+    Parameters
+    ----------
+    path
+        The file.
+    reading
+        How it is written, where it does not say so itself.
+    newest
+        Returns the newest symbols; None: those of the file.
 
     Raises
     ------
     PanelError
         With every finding in the file.
     """
-    table = read_table(path)
-    audit = Audit(table.row_numbers)
-    audit.add(*table.clashes, *find_missing_columns(table, ("date", "symbol")))
-    audit.add_broken(table.broken)
+    table, audit = open_side_table(path, reading, ("date", "symbol"))
     if not {"dividend", "split"} & {*table.columns}:
         audit.add(Finding(0, "split", "the file has neither dividends nor splits"))
     audit.refuse(str(path))
@@ -108,7 +184,28 @@ def read_actions(path: Path) -> Actions:
     audit.add_rows("dividend", np.flatnonzero(~(dividends >= 0)), lambda row: f"{dividends[row]:g}: 0 or more is paid")
     audit.add_rows("split", np.flatnonzero(~(splits > 0)), lambda row: f"{splits[row]:g}: new shares are above 0")
     audit.refuse(str(path))
-    return Actions(days.astype("datetime64[D]"), tuple(words[code] for code in codes), dividends, splits)
+    symbols = [words[code] for code in codes]
+    symbols = symbols if newest is None else newest(symbols, days.tolist())
+    actions = Actions(days.astype("datetime64[D]"), tuple(symbols), dividends, splits)
+    _find_repeated(actions, audit)
+    audit.refuse(str(path))
+    return actions
+
+
+def _find_repeated(actions: Actions, audit: Audit) -> None:
+    """Add each row of a symbol and day that has one before: it would be applied twice."""
+    cells = list(zip(actions.days.tolist(), actions.symbols, strict=True))
+    first: dict[tuple[object, str], int] = {}
+    for row, cell in enumerate(cells):
+        first.setdefault(cell, row)
+    repeated = np.array([row for row, cell in enumerate(cells) if first[cell] != row], np.intp)
+    advice = "give its dividends, added up, and its split in one row"
+
+    def describe(row: int) -> str:
+        day, symbol = cells[row]
+        return f"{symbol} on {day} is in row {audit.numbers[first[cells[row]]]} too: {advice}"
+
+    audit.add_rows("symbol", repeated, describe)
 
 
 def _read_amounts(table: Table, name: str, default: float, audit: Audit) -> Frame:

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from .actions import read_actions
 from .beside.fundamentals import add_fundamentals, read_fundamentals, take_known_columns
 from .beside.membership import read_membership_file
 from .beside.symbol_changes import SymbolChanges, read_symbol_changes
@@ -20,6 +21,7 @@ from .forms.folder import read_folder
 from .forms.layout import TIDY, find_layout
 from .forms.wide import read_wide
 from .panel import Panel, compute_simple_returns, encode_labels
+from .point_in_time import apply_actions
 from .prices import Prices, check_cells, read_tidy
 from .quality import find_data_warnings
 from .quality.back_adjustment import may_be_adjusted
@@ -60,6 +62,10 @@ class PanelSource:
         means that the company ended.
     calendar : str
         The exchange whose sessions the days must be, as exchange-calendars calls it, such as XNYS.
+    actions : Path, optional
+        Parquet or CSV with date, symbol, dividend and split: prices are adjusted for those until the last day.
+    volumes : str
+        "quoted" (as traded that day) or "adjusted" (in shares of the last day); required with actions.
     """
 
     path: Path
@@ -72,11 +78,13 @@ class PanelSource:
     fundamentals: Path | None = None
     symbol_changes: Path | None = None
     calendar: str = ""
+    actions: Path | None = None
+    volumes: str = ""
 
     def __post_init__(self) -> None:
         """Fill in the name, and turn paths given as text into paths."""
         object.__setattr__(self, "path", Path(self.path))
-        for name in ("sectors", "members", "fundamentals", "symbol_changes"):
+        for name in ("sectors", "members", "fundamentals", "symbol_changes", "actions"):
             path = getattr(self, name)
             object.__setattr__(self, name, None if path is None else Path(path))
         object.__setattr__(self, "name", self.name or self.path.stem)
@@ -138,7 +146,10 @@ def build_panel(prices: Prices, source: PanelSource, audit: Audit) -> Panel:
     notes = (*stamps, *prices.notes, *sector_notes)
     panel = assemble_panel(replace(prices, fields=fields, notes=notes), groups)
     panel = _add_other_files(panel, prices, source, changes)
-    return replace(panel, back_adjusted=may_be_adjusted(panel), calendar=source.calendar)
+    panel = replace(panel, back_adjusted=may_be_adjusted(panel), calendar=source.calendar, volumes=source.volumes)
+    if source.actions is None:
+        return panel
+    return apply_actions(panel, read_actions(source.actions, source.reading, changes.trace if changes else None))
 
 
 def _add_other_files(panel: Panel, prices: Prices, source: PanelSource, changes: SymbolChanges | None) -> Panel:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 
@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .actions import Actions, Frame
-from .adjusted import find_adjusted_fields, has_adjustment, round_digits
+from .adjusted import MAX_QUOTE_GAP, find_adjusted_fields, has_adjustment, is_adjusted, round_digits
 from .derive import DERIVATIONS, derive_fields
-from .errors import MarketError
+from .errors import MarketError, format_count
 from .panel import PRICE_FIELDS, UNKNOWN_GROUP, Panel, compute_simple_returns
 from .quality import find_data_warnings
 from .quality.back_adjustment import may_be_adjusted
@@ -24,6 +24,11 @@ NOT_POINT_IN_TIME = "adjustment: not point in time"
 """Note of a panel from which later adjustments were removed by the file's own factors, right or wrong."""
 QUOTED_AMOUNT = "close_raw*volume"
 VOLUME_KINDS = ("quoted", "adjusted")
+SAME_ADJUSTMENT = 0.01
+"""Relative difference of an adjustment from that of the actions from which on it is noted: vendors round."""
+QUOTES_MISFIT = 0.5
+"""`SplitMove.misfit` below which a close moved by the split: it is as quoted."""
+ADD_QUOTES = "If the prices are as quoted, give the close a second time as a column close_raw."
 
 
 def take_panel_as_of(panel: Panel, day: date, actions: Actions | None = None, volumes: str = "") -> Panel:
@@ -80,6 +85,94 @@ def take_panel_as_of(panel: Panel, day: date, actions: Actions | None = None, vo
         part = _readjust_prices(replace(part, fields=fields), rules, actions, volumes, later, np.datetime64(day, "D"))
         part = replace(part, back_adjusted=may_be_adjusted(part))
     return replace(part, notes=(*part.notes, *map(str, find_data_warnings(part))))
+
+
+def apply_actions(panel: Panel, actions: Actions) -> Panel:
+    """Return a panel with quoted prices adjusted for the splits and dividends until its last day.
+
+    Adjusted are the symbols whose closes are the quoted ones (`close_raw`) on every day, so a second time changes
+    nothing. Of the others the file's own adjustment stays, and where it differs from the actions, a note says so.
+    Volumes and the file's own amount stay; its own vwap moves with the close unless it is nearer to the quotes.
+
+    Parameters
+    ----------
+    panel : Panel
+        With `close_raw`. Without it the actions cannot be applied, which is noted.
+    actions : Actions
+        Those after the last day are not applied.
+
+    Raises
+    ------
+    MarketError
+        The kind of the volumes is not stated, the quotes contradict a split, a dividend leaves no price, or the closes
+        are as quoted and there is no `close_raw`.
+    """
+    _check_volumes(actions, panel.volumes)
+    absent = {*actions.symbols} - {*panel.symbols}
+    notes = [f"actions: {format_count(len(absent), 'symbol')} without a price, such as {min(absent)}"] if absent else []
+    if "close_raw" not in panel.fields:
+        _refuse_plain_quotes(panel, actions)
+        return _add_notes(panel, [*notes, f"actions: not applied, since there is no close_raw; {ADD_QUOTES}"])
+    close, plain = panel.fields["close"], _find_quoted(panel)
+    notes += _compare_own_adjustment(_select_symbols(panel, ~plain), actions)
+    names = tuple(symbol for symbol, is_plain in zip(panel.symbols, plain, strict=True) if is_plain)
+    actions.check_splits(panel.dates, names, close[:, plain])
+    factor = np.ones_like(close)
+    factor[:, plain] = actions.compute_factors(panel.dates, names, close[:, plain])[0]
+    changed = int((factor != 1.0).any(axis=0).sum())
+    if not changed:
+        return _add_notes(panel, notes)
+    rules = _read_derivation_notes(panel)
+    fields = {name: values for name, values in panel.fields.items() if name not in rules}
+    own = [name for name in ("vwap",) if name in fields and is_adjusted(fields[name], panel)]
+    fields, _ = derive_fields(fields | {name: fields[name] * factor for name in (*PRICE_FIELDS, *own)}, rules)
+    fields["returns"] = compute_simple_returns(fields["close"])
+    until = f"until {panel.dates[-1]}"
+    notes.append(f"prices: quoted ones of {format_count(changed, 'symbol')}, adjusted for splits and dividends {until}")
+    panel = _add_notes(replace(panel, fields=fields), notes)
+    return replace(panel, back_adjusted=may_be_adjusted(panel))
+
+
+def _find_quoted(panel: Panel) -> NDArray[np.bool_]:
+    """Return the symbols ``[N]`` whose closes are the quoted ones on every day that has both."""
+    close, quoted = panel.fields["close"], panel.fields["close_raw"]
+    with np.errstate(invalid="ignore"):
+        apart = np.asarray((np.abs(close / quoted - 1.0) > MAX_QUOTE_GAP).any(axis=0), np.bool_)
+    there = np.asarray(np.isfinite(quoted).any(axis=0), np.bool_)
+    return there & ~apart
+
+
+def _add_notes(panel: Panel, notes: Sequence[str]) -> Panel:
+    return replace(panel, notes=(*panel.notes, *notes))
+
+
+def _compare_own_adjustment(panel: Panel, actions: Actions) -> list[str]:
+    """Return a note on the symbols whose adjustment by the file is not that of the actions."""
+    quoted, close = panel.fields["close_raw"], panel.fields["close"]
+    try:
+        prices, _ = actions.compute_factors(panel.dates, panel.symbols, quoted)
+    except MarketError as problem:
+        return [f"actions: {problem.message}; the file's own adjustment is kept"]
+    factor = quoted * prices / close
+    with np.errstate(invalid="ignore"):
+        off = np.flatnonzero((np.abs(factor / find_last_known(factor) - 1.0) > SAME_ADJUSTMENT).any(axis=0))
+    if not len(off):
+        return []
+    what = f"{format_count(len(off), 'symbol')}, such as {panel.symbols[off[0]]}"
+    return [f"actions: the file's own adjustment is kept, and differs from that of the actions for {what}"]
+
+
+def _refuse_plain_quotes(panel: Panel, actions: Actions) -> None:
+    """Refuse a panel without `close_raw` whose closes move by most of the splits: they would stay in its returns."""
+    moves = actions.measure_splits(panel.dates, panel.symbols, panel.fields["close"])
+    jumps = [move for move in moves if move.misfit < QUOTES_MISFIT]
+    if 2 * len(jumps) > len(moves):
+        raise MarketError(
+            f"the prices are not adjusted for {len(jumps):,} of {format_count(len(moves), 'split')}, "
+            f"and there is no close_raw: {jumps[0]}",
+            field="market.actions",
+            hint=ADD_QUOTES,
+        )
 
 
 def _check_volumes(actions: Actions | None, volumes: str) -> None:

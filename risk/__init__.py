@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         apply as apply,
     )
     from .policy import (
+        PEOPLE_RULES as PEOPLE_RULES,
         STANDING_RULES as STANDING_RULES,
         Policy as Policy,
         PolicyException as PolicyException,
@@ -72,7 +73,7 @@ else:
         {
             "decision": "Approved Decision decide read_checks",
             "events": "BookEvent DayRolled Delisted Filled Flowed ModeSet Paid Priced Rejected apply",
-            "policy": "STANDING_RULES RiskLimits Policy PolicyException digest_policy",
+            "policy": "PEOPLE_RULES STANDING_RULES RiskLimits Policy PolicyException digest_policy",
             "policy_diff": "PolicyChange compare_policies",
             "policy_file": "POLICY_FILE read_policy",
             "record": "ALARM_EVENT LeakAlarm acknowledge_alarm list_alarms read_standings",

@@ -102,7 +102,18 @@ class RiskLimits(BaseModel):
 
 
 class Policy(RiskLimits):
-    """The limits of a workspace, and what is exempt from its rules of evidence."""
+    """The limits of a workspace, what is exempt from its rules of evidence, and how people decide.
+
+    What is about people stands here alone, so that no campaign file can set it, and outside the digest and the records
+    of the gate, which reads none of it: each decision on a case records what it needed.
+    """
+
+    approvals: StrictInt = Field(
+        default=1, ge=1, le=5, exclude=True, description="different people who must approve a case"
+    )
+    judge_blind: StrictBool = Field(
+        default=False, exclude=True, description="a person judges a case before the gate's verdict is shown to them"
+    )
 
     exceptions: tuple[PolicyException, ...] = Field(
         default=(), description="rules of evidence that a factor need not pass: evidence, rule, reason, owner, until"
@@ -134,6 +145,8 @@ class Policy(RiskLimits):
         return self.model_copy(update=changes), tuple(notes)
 
 
+PEOPLE_RULES: Final = ("approvals", "judge_blind")
+"""Settings about people; of two values the larger one is tighter."""
 ADDING: Final = frozenset(
     {"kill_switch", "require_review", "restricted", "not_shortable", "margin_long_bp", "margin_short_bp"}
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from .policy import Policy, PolicyException, RiskLimits
+from .policy import PEOPLE_RULES, Policy, PolicyException, RiskLimits
 
 Change = Literal["tighter", "looser", "both", "added", "gone", "changed"]
 """How a limit or an exception differs from another policy's: `both` is a list that is tighter in one entry and looser
@@ -39,7 +39,7 @@ def compare_policies(policy: Policy, other: Policy) -> tuple[PolicyChange, ...]:
     Lists are compared without their order. A limit where the other policy has none is `added`, and the other way round
     it is `gone`. An exception that is added or holds longer is looser; its change says which.
     """
-    return (*_compare_limits(policy, other), *_compare_exceptions(policy, other))
+    return (*_compare_limits(policy, other), *_compare_people(policy, other), *_compare_exceptions(policy, other))
 
 
 def _compare_limits(policy: Policy, other: Policy) -> Iterator[PolicyChange]:
@@ -56,6 +56,13 @@ def _compare_limits(policy: Policy, other: Policy) -> Iterator[PolicyChange]:
             yield PolicyChange(
                 name, "tighter" if own == tightest else "looser" if its == tightest else "both", own, its
             )
+
+
+def _compare_people(policy: Policy, other: Policy) -> Iterator[PolicyChange]:
+    for name in PEOPLE_RULES:
+        own, its = getattr(policy, name), getattr(other, name)
+        if own != its:
+            yield PolicyChange(name, "tighter" if own > its else "looser", own, its)
 
 
 def _sort(value: Any) -> Any:

@@ -76,26 +76,31 @@ UNKNOWN: Final = AssetFacts()
 
 @dataclass(slots=True)
 class NetSum:
-    """A sum that may differ from its signed part by as much as is uncertain, either way."""
+    """A sum of which some parts may come or not: it lies between `net - down` and `net + up`."""
 
     net: int = 0
-    uncertain: int = 0
+    up: int = 0
+    down: int = 0
 
     @property
     def worst(self) -> int:
         """Return the largest size that the sum may have."""
-        return abs(self.net) + self.uncertain
+        return max(abs(self.net + self.up), abs(self.net - self.down))
 
     def add(self, change: int, stands: bool) -> None:
         """Add a change, or where it may not come the doubt whether it does."""
-        self.net += change
-        if not stands:
-            self.uncertain += abs(change)
+        if stands:
+            self.net += change
+        elif change > 0:
+            self.up += change
+        else:
+            self.down -= change
 
     def add_unknown(self, held: int, target: int, stands: bool) -> None:
         """Add a change of an exposure whose style is not known."""
         size = abs(target) if stands else max(abs(target), abs(held))
-        self.uncertain += (size - abs(held)) * UNKNOWN_STYLE
+        self.up += (size - abs(held)) * UNKNOWN_STYLE
+        self.down += (size - abs(held)) * UNKNOWN_STYLE
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,4 +108,4 @@ def _name_largest(sums: Mapping[str, NetSum]) -> str:
 
 
 def _copy(sums: Mapping[str, NetSum]) -> dict[str, NetSum]:
-    return {name: NetSum(one.net, one.uncertain) for name, one in sums.items()}
+    return {name: NetSum(one.net, one.up, one.down) for name, one in sums.items()}

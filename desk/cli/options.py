@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import getpass
+import os
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -15,6 +17,7 @@ from typer.core import TyperCommand
 
 from ..errors import DeskError
 from ..figures import count
+from .run_lookup import DEFAULT_WORKSPACE
 
 DIALECTS = "alphaloom, worldquant, qlib, alphaagent, alphagen or factorminer"
 
@@ -200,13 +203,30 @@ class FormulaCommand(TyperCommand):
 MAX_NAME_CHARS = 100
 
 
-def signer_name(requested: str | None) -> str:
+PASSWORD_FILE_VARIABLE = "ALPHALOOM_PASSWORD_FILE"
+SECOND_PASSWORD_FILE_VARIABLE = "ALPHALOOM_SECOND_PASSWORD_FILE"
+"""Variables that name a file with the password of --by, and of --second, where no terminal can ask for it."""
+
+
+def signer_name(
+    requested: str | None,
+    workspace: Path | None,
+    scope: str | None = None,
+    *,
+    field: str = "--by",
+    variable: str = PASSWORD_FILE_VARIABLE,
+) -> str:
     """Return the given name, or the login name.
+
+    Where the workspace has users, it must be one of them: the password is read from the file that a variable names, or
+    asked for on the terminal. A password, not a token, so that a person has one secret for the browser and for
+    commands; a script has a user of its own, with few scopes.
 
     Raises
     ------
     DeskError
-        Neither exists, or it is too long or not printable.
+        Neither name exists, or it is too long or not printable; or the user or the password is unknown, or the user
+        lacks the scope.
     """
     try:
         name = (requested if requested is not None else getpass.getuser()).strip()
@@ -215,10 +235,71 @@ def signer_name(requested: str | None) -> str:
     if not name or len(name) > MAX_NAME_CHARS or not name.isprintable():
         raise DeskError(
             "Nobody would stand for this.",
-            field="--by",
+            field=field,
             got=name[:MAX_NAME_CHARS],
             allowed=f"a name of 1 to {MAX_NAME_CHARS} characters",
-            hint="Give your name: --by NAME.",
+            hint=f"Give your name: {field} NAME.",
             code="no_name",
         )
+    from ..users import Users
+
+    users = Users(workspace or DEFAULT_WORKSPACE)
+    if users.all():
+        # No limit of tries: whoever runs this command can read the file of hashes too, and its cost is what slows them.
+        user = users.admit(name, _read_password(name, variable))
+        if user is None:
+            hint = "Give the name of a user: --by NAME. alphaloom desk user list names them."
+            raise DeskError(
+                "There is no user of this name and password.", field=field, got=name, hint=hint, code="not_admitted",
+                exit_code=1,
+            )  # fmt: skip  # a table
+        if scope is not None:
+            user.as_signer().check(scope)
     return name
+
+
+def signed_reason(reason: str, by: str | None, workspace: Path | None, scope: str) -> str:
+    """Return a reason with the name of the person who gives it; without one where nobody is named and none need be."""
+    from ..users import Users
+
+    if by is None and not Users(workspace or DEFAULT_WORKSPACE).all():
+        return reason
+    return f"{reason.strip()} ({signer_name(by, workspace, scope)})"
+
+
+def _read_password(name: str, variable: str) -> str:
+    """Return the password of a user, from the file that a variable names, or typed on the terminal."""
+    place = os.environ.get(variable)
+    if place:
+        return read_password_file(Path(place))
+    if not sys.stdin.isatty():
+        raise DeskError(
+            f"This workspace has users, and nobody can be asked for the password of {name}.",
+            field="password",
+            hint=f"Run it on a terminal, or name a file that only you can read: {variable}=FILE.",
+            code="not_admitted",
+            exit_code=1,
+        )
+    return getpass.getpass(f"Password of {name}: ")
+
+
+def read_password_file(file: Path) -> str:
+    """Return the first line of a file that no other account may read.
+
+    Raises
+    ------
+    DeskError
+        It cannot be read, or others may read it.
+    """
+    from ...ledger.files import open_given
+    from ...mcp_servers.access import find_exposure
+
+    try:
+        with open_given(file) as opened:
+            wrong = [str(mistake) for mistake in find_exposure(os.fstat(opened.fileno()))]
+            line = opened.readline(4 * MAX_NAME_CHARS * 10).decode()
+    except (OSError, UnicodeDecodeError) as error:
+        wrong = [f"cannot read it: {error}"]
+    if wrong:
+        raise DeskError(f"The file of the password: {'; '.join(wrong)}", field=str(file), code="password")
+    return line.rstrip("\r\n")

@@ -239,7 +239,8 @@ def _print(facts: dict[str, Any], out: Path | None) -> None:
         if len(book["factors"]) == 1:
             proof = f"its score is followed by {percent(book['rate'], 0)} a day, each day's book in equal sleeves"
         names = ", ".join(short_id(name) for name in book["evidence"])
-        print_plain(f"  {percent(book['share'], 0)} of equity a side follows {names} of {book['run']} ({proof})")
+        source = "" if book["evidence"] == [book["run"]] else f" of {book['run']}"
+        print_plain(f"  {percent(book['share'], 0)} of equity a side follows {names}{source} ({proof})")
     for run, why in facts["left_out"].items():
         print_plain(f"  left out: {run}, because {why}")
     table = Table(box=None, header_style="bold", pad_edge=False)

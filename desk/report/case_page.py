@@ -14,7 +14,7 @@ from .cards import Card, CardContext, build_card
 from .report import TEMPLATE_FOLDER, environment
 
 if TYPE_CHECKING:
-    from ...evaluation import PersonDecision
+    from ...evaluation import PersonDecision, Reviews
     from ...evaluation.closing import ReviewCase, StatedHypothesis
 
 
@@ -80,6 +80,71 @@ def build_case_page(
         ],
         commands=[] if decision else _list_commands(run, case.id, where),
     )
+
+
+@dataclass(frozen=True)
+class BlindPage:
+    """A case without anything that the gate found: what a person judges first. Curves are of search days alone."""
+
+    run: str
+    id: str
+    statement: str
+    mechanism: str
+    idea: Facts
+    formulas: Sequence[str]
+    explained: str
+    cumulative: str
+    quintiles: str
+    decay: str
+    years: str
+
+
+def load_blind_page(reviews: Reviews, name: str) -> BlindPage:
+    """Return what is shown of a case before the first judgement."""
+    from ...evaluation.closing import DailyRankICByWindow, ReviewCase
+
+    case = ReviewCase.read(reviews.file(name))
+    # What the gate found is taken out of the record, not hidden on the page, so that no drawing can show it.
+    found = {"metrics": case.metrics.model_copy(update={"selection": None}), "reasons": (), "trial": None}
+    blind = case.model_copy(update=found)
+    card = build_card(blind, DailyRankICByWindow(search=case.curve.search), CardContext(None, case.texts))
+    stated = reviews.ledger.events.get(reviews.run, "agents.hypothesis", case.hypothesis.id if case.hypothesis else "")
+    return BlindPage(
+        run=reviews.run,
+        id=case.id,
+        statement=card.statement,
+        mechanism=card.mechanism,
+        idea=list_idea(case.hypothesis, stated.body if stated else {}),
+        formulas=[card.text] if card.text else [member.text for member in card.members],
+        explained=card.explained,
+        cumulative=card.cumulative,
+        quintiles=card.quintiles,
+        decay=card.decay,
+        years=card.years,
+    )
+
+
+def render_blind(page: BlindPage) -> str:
+    """Return the HTML of a case that is to be judged."""
+    style = (TEMPLATE_FOLDER / "report.css").read_text(encoding="utf-8")
+    return environment().get_template("blind_case.html.j2").render(page=page, style=style).strip() + "\n"
+
+
+def print_blind(page: BlindPage) -> None:
+    """Print what is shown of a case before the first judgement."""
+    from rich.table import Table
+    from rich.text import Text
+
+    console = stdout_console()
+    console.print(Text(f"{page.id}: judge it first; the gate's verdict is shown afterwards", style="bold"))
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    statement = f"{page.mechanism}: {page.statement}" if page.mechanism else page.statement
+    rows = [("hypothesis", statement), *page.idea, *(("formula", text) for text in page.formulas)]
+    for label, text in [*rows, ("in words", page.explained)]:
+        grid.add_row(f"  {label}", Text(text if label == "formula" else flatten_lines(text)))
+    console.print(grid)
 
 
 def list_idea(stated: StatedHypothesis | None, hypothesis: Mapping[str, Any]) -> Facts:

@@ -25,17 +25,22 @@ from starlette.types import ASGIApp
 from ...ledger import AlphaloomError, Ledger
 from ..cli.failures import describe_error
 from ..report.report import TEMPLATE_FOLDER
-from . import books, campaigns, cases, compare, factors, library, texts, what_if
+from ..users import PersonScope, Signer, Users
+from . import blind, books, campaigns, cases, library, texts
+from .factors import compare, scored_factor, what_if
 from .guards import Guards
 from .inbox import read_inbox
+from .login import LoginLimit, LoginPage, find_signer
 from .pages import Page, PageRequest, Problem, render
-from .sessions import DeskSession, Sessions
+from .sessions import Sessions
 
 STATIC_FOLDER = Path(__file__).parent / "static"
 NOT_ENTERED = Problem(
     "Nobody is known at this browser.",
     "Start `alphaloom desk` and open the address that it prints. It works once, within ten minutes.",
 )
+NO_LOGIN = "Name or password is wrong."
+TOO_MANY_LOGINS = "Too many tries. Wait a minute, then try again."
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,20 @@ class Desk:
         return Sessions(self.workspace, self.clock)
 
     @property
+    def users(self) -> Users:
+        """Return who may sign; none where the workspace is one person's."""
+        return Users(self.workspace)
+
+    def issue_launch(self, person: str) -> str:
+        """Return a secret that begins one session of a person, who must be a user where there are users."""
+        user = self.users.find(person)
+        return self.sessions.issue_launch(person, user.mark if user else "")
+
+    def find_signer(self, secret: str) -> Signer | None:
+        """Return the person of a session, or None."""
+        return find_signer(self.sessions, self.users, secret)
+
+    @property
     def cookie(self) -> str:
         """Return the cookie's name: each workspace has its own, since browsers share cookies between ports."""
         return f"alphaloom_{sha256(str(self.workspace.resolve()).encode()).hexdigest()[:12]}"
@@ -61,16 +80,26 @@ class Desk:
 
 
 Handler = Callable[[Request], Awaitable[Response]]
-Change = Callable[[PageRequest, dict[str, str]], str]
-"""Records what a person decided, and returns the address of the page that follows."""
+
+
+@dataclass(frozen=True)
+class DeskChange:
+    """What a form does: `apply` records what a person decided, and returns the address of the page that follows."""
+
+    scope: PersonScope
+    apply: Callable[[PageRequest, dict[str, str]], str]
+
+
 DESK_PAGES = {
-    "/inbox": Page("inbox.html.j2", lambda asked: read_inbox(asked.ledger)),
+    "/inbox": Page("inbox.html.j2", lambda asked: read_inbox(asked.ledger, asked.person)),
     "/runs": Page("runs.html.j2", campaigns.load_runs),
     "/runs/{run}": Page("run.html.j2", campaigns.load_run),
     "/runs/{run}/report": Page("", campaigns.load_report),
-    "/runs/{run}/factors/{factor}": Page("scored_factor.html.j2", factors.load_factor),
+    "/runs/{run}/factors/{factor}": Page("scored_factor.html.j2", scored_factor.load_factor),
     "/runs/{run}/what-if/{factor}": Page("what_if.html.j2", what_if.load_what_if),
     "/runs/{run}/cases/{case}": Page("case_desk.html.j2", cases.load_case),
+    "/runs/{run}/cases/{case}/blind": Page("blind_desk.html.j2", blind.load_blind),
+    "/calibration": Page("calibration.html.j2", blind.load_calibration),
     "/runs/{run}/alarms/{factor}": Page("alarm.html.j2", cases.load_alarm),
     "/compare": Page("compare.html.j2", compare.load_comparison),
     "/library": Page("library.html.j2", library.load_library),
@@ -80,11 +109,12 @@ DESK_PAGES = {
     "/texts/{text}": Page("text.html.j2", texts.load_text),
 }
 """Every page by its address; the same address with `.json` gives its record."""
-DESK_CHANGES: dict[str, Change] = {
-    "/runs/{run}/cases/{case}": cases.decide,
-    "/runs/{run}/alarms/{factor}": cases.acknowledge,
-    "/library/{factor}": library.retire,
-    "/texts/{text}": texts.release,
+DESK_CHANGES = {
+    "/runs/{run}/cases/{case}": DeskChange(PersonScope.REVIEW_DECIDE, cases.decide),
+    "/runs/{run}/cases/{case}/blind": DeskChange(PersonScope.REVIEW_DECIDE, blind.judge),
+    "/runs/{run}/alarms/{factor}": DeskChange(PersonScope.RISK_APPROVE, cases.acknowledge),
+    "/library/{factor}": DeskChange(PersonScope.LIBRARY_WRITE, library.retire),
+    "/texts/{text}": DeskChange(PersonScope.TEXT_RELEASE, texts.release),
 }
 """What the form of a page does, by the page's address."""
 LIVE_PAGES = {"/runs/{run}/live": campaigns.stream_run}
@@ -95,6 +125,8 @@ def build_app(desk: Desk) -> ASGIApp:
     routes = [
         Route("/", lambda _: RedirectResponse("/inbox")),
         Route("/enter/{launch}", _build_entry(desk)),
+        Route("/login", _build_login_page(desk)),
+        Route("/login", _build_login(desk), methods=["POST"]),
         Route("/leave", _build_exit(desk), methods=["POST"]),
         Route("/static/report.css", lambda _: FileResponse(TEMPLATE_FOLDER / "report.css")),
         Mount("/static", StaticFiles(directory=STATIC_FOLDER)),
@@ -109,17 +141,52 @@ def build_app(desk: Desk) -> ASGIApp:
 
 
 def _build_entry(desk: Desk) -> Handler:
-    async def enter(request: Request) -> Response:
-        secret = await run_in_threadpool(desk.sessions.enter, request.path_params["launch"])
-        if secret is None:
-            return _answer_problem(NOT_ENTERED, 401)
+    def enter(request: Request) -> Response:
+        secret = desk.sessions.enter(request.path_params["launch"])
+        if secret is None or desk.find_signer(secret) is None:
+            desk.sessions.end(secret or "")
+            return _answer_stranger(desk)
         # The answer is a page of its own, not a redirection: after one, a browser that came from another program's
         # link would not send a cookie that is for our own pages alone.
-        response = HTMLResponse(render("entered.html.j2", None, None))
-        response.set_cookie(desk.cookie, secret, httponly=True, samesite="strict", path="/")
-        return response
+        return _give_cookie(desk, HTMLResponse(render("entered.html.j2", None, None)), secret)
 
-    return enter
+    return _in_thread(enter)
+
+
+def _give_cookie(desk: Desk, response: Response, secret: str) -> Response:
+    response.set_cookie(desk.cookie, secret, httponly=True, samesite="strict", path="/")
+    return response
+
+
+def _build_login_page(desk: Desk) -> Handler:
+    def show(_: Request) -> Response:
+        return _answer_stranger(desk, status=200)
+
+    return _in_thread(show)
+
+
+def _build_login(desk: Desk) -> Handler:
+    limit = LoginLimit()
+
+    def log_in(request: Request, name: str, password: str) -> Response:
+        try:
+            user = desk.users.admit(name, password)
+        except AlphaloomError as error:
+            return _answer_error(error)
+        if user is None:
+            return _answer_stranger(desk, NO_LOGIN)
+        # Always a new secret: one that somebody planted in the browser before opens nothing afterwards.
+        secret = desk.sessions.begin(user.name, user.mark, request.cookies.get(desk.cookie, ""))
+        return _give_cookie(desk, RedirectResponse("/inbox", 303), secret)
+
+    async def answer(request: Request) -> Response:
+        form = await _read_form(request)
+        name = form.get("name", "").strip()
+        if limit.take(name):
+            return HTMLResponse(render("login.html.j2", LoginPage(TOO_MANY_LOGINS), None), 429)
+        return await run_in_threadpool(log_in, request, name, form.get("password", ""))  # a hash takes long
+
+    return answer
 
 
 def _build_exit(desk: Desk) -> Handler:
@@ -132,65 +199,93 @@ def _build_exit(desk: Desk) -> Handler:
     return leave
 
 
-def _find_session(desk: Desk, request: Request) -> DeskSession | None:
-    return desk.sessions.find(request.cookies.get(desk.cookie, ""))
+def _find_signer(desk: Desk, request: Request) -> Signer | None:
+    return desk.find_signer(request.cookies.get(desk.cookie, ""))
+
+
+def _in_thread(answer: Callable[[Request], Response]) -> Handler:
+    """Return a handler off the event loop, whose errors are answered."""
+
+    def attempt(request: Request) -> Response:
+        try:
+            return answer(request)
+        except Exception as error:  # noqa: BLE001 - no error may reach a browser as a trace
+            return _answer_error(error, as_json=request.url.path.endswith(".json"))
+
+    async def handle(request: Request) -> Response:
+        return await run_in_threadpool(attempt, request)
+
+    return handle
 
 
 def _build_page(desk: Desk, page: Page, *, as_json: bool = False) -> Handler:
     def load(request: Request) -> Response:
-        session = _find_session(desk, request)
-        if session is None:
-            return _answer_problem(NOT_ENTERED, 401, as_json=as_json)
-        try:
-            with desk.open() as ledger:
-                facts = page.load(PageRequest(ledger, session.person, request.path_params, request.query_params))
-                if isinstance(facts, Response):
-                    return facts
-                if as_json:
-                    return JSONResponse(asdict(facts))
-                return HTMLResponse(render(page.template, facts, session.person, request.url.path))
-        except Exception as error:  # noqa: BLE001 - no error may reach a browser as a trace
-            return _answer_error(error, as_json=as_json)
+        signer = _find_signer(desk, request)
+        if signer is None:
+            return _answer_stranger(desk, as_json=as_json)
+        with desk.open() as ledger:
+            facts = page.load(PageRequest(ledger, signer, request.path_params, request.query_params))
+            if isinstance(facts, Response):
+                if as_json and "location" in facts.headers:
+                    facts.headers["location"] += ".json"
+                return facts
+            if as_json:
+                return JSONResponse(asdict(facts))
+            return HTMLResponse(render(page.template, facts, signer, request.url.path))
 
-    async def answer(request: Request) -> Response:
-        return await run_in_threadpool(load, request)
-
-    return answer
+    return _in_thread(load)
 
 
-def _build_change(desk: Desk, change: Change) -> Handler:
+def _build_change(desk: Desk, change: DeskChange) -> Handler:
     def apply(request: Request, form: dict[str, str]) -> Response:
-        session = _find_session(desk, request)
-        if session is None:
-            return _answer_problem(NOT_ENTERED, 401)
         try:
+            signer = _find_signer(desk, request)
+            if signer is None:
+                return _answer_stranger(desk)
+            signer.check(change.scope)
             with desk.open() as ledger:
-                place = change(PageRequest(ledger, session.person, request.path_params, request.query_params), form)
+                place = change.apply(PageRequest(ledger, signer, request.path_params, request.query_params), form)
         except Exception as error:  # noqa: BLE001 - as above
             return _answer_error(error)
         return RedirectResponse(place, 303)
 
     async def answer(request: Request) -> Response:
-        async with request.form(max_files=0, max_fields=20) as form:
-            fields = {name: value for name, value in form.items() if isinstance(value, str)}
-        return await run_in_threadpool(apply, request, fields)
+        return await run_in_threadpool(apply, request, await _read_form(request))
 
     return answer
+
+
+async def _read_form(request: Request) -> dict[str, str]:
+    async with request.form(max_files=0, max_fields=20) as form:
+        return {name: value for name, value in form.items() if isinstance(value, str)}
 
 
 def _build_stream(desk: Desk, stream: campaigns.Stream) -> Handler:
     async def answer(request: Request) -> Response:
-        if await run_in_threadpool(_find_session, desk, request) is None:
-            return _answer_problem(NOT_ENTERED, 401)
-        return stream(desk.open, request)
+        # Asked each time the page looks for something new, so that a stream ends with its session.
+        def admits() -> bool:
+            return _find_signer(desk, request) is not None
+
+        if not await run_in_threadpool(admits):
+            return await run_in_threadpool(_answer_stranger, desk)
+        return stream(campaigns.LiveRequest(desk.open, desk.workspace, admits, request))
 
     return answer
+
+
+def _answer_stranger(desk: Desk, problem: str = "", *, status: int = 401, as_json: bool = False) -> Response:
+    """Ask for name and password where the workspace has users; else say how the desk is opened."""
+    if as_json or not desk.users.all():
+        return _answer_problem(NOT_ENTERED, 401, as_json=as_json)
+    return HTMLResponse(render("login.html.j2", LoginPage(problem), None), status)
 
 
 def _answer_error(error: Exception, *, as_json: bool = False) -> Response:
     """Return an error as a page, or as the JSON that the command line prints."""
     record, _ = describe_error(error)
-    status = 404 if str(record["code"]).startswith("unknown_") else 409 if isinstance(error, AlphaloomError) else 500
+    code = str(record["code"])
+    known = 404 if code.startswith("unknown_") else 409 if isinstance(error, AlphaloomError) else 500
+    status = {"scope_missing": 403, "settings": 503}.get(code, known)
     if as_json:
         return JSONResponse(record, status)
     allowed = record.get("allowed")

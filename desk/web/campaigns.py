@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 from starlette.concurrency import run_in_threadpool
@@ -18,7 +21,8 @@ from .guards import REPORT_POLICY
 from .pages import PageRequest, render
 
 if TYPE_CHECKING:
-    from ...ledger import Ledger, Run
+    from ...campaign import Funnel
+    from ...ledger import Evaluation, Ledger, Run
 
 RUNS_A_PAGE: Final = 50
 FACTORS_A_PAGE: Final = 100
@@ -26,6 +30,8 @@ LOOK_SECONDS: Final = 1.0
 """How often a live page looks for something new."""
 MAX_STREAMS: Final = 64
 """Live pages that are served at once; another one is refused and can be loaded again by hand."""
+MAX_READINGS: Final = 8
+"""Runs whose factors are kept in memory."""
 UNDECIDED: Final = "scored"
 """Standing of a factor that was scored on search days and has no verdict."""
 
@@ -118,7 +124,7 @@ def load_run(view: PageRequest) -> RunPage:
     from ...evaluation import find_campaign
 
     run = find_campaign(view.ledger, view.path["run"])
-    lines = list_factors(view.ledger, run.id)
+    standing, lines = RunReading.of(view.ledger.workspace, run.id).read(view.ledger, run)
     words, chosen = view.query.get("q", "").strip().casefold(), view.query.get("verdict", "")
     found = [one for one in lines if all(word in _describe(one) for word in words.split())]
     facets: dict[str, int] = {}
@@ -128,7 +134,7 @@ def load_run(view: PageRequest) -> RunPage:
     number, pages = find_page(view, len(found), FACTORS_A_PAGE)
     return RunPage(
         id=run.id,
-        standing=RunStanding.of(view.ledger, run).record(),
+        standing=standing.record(),
         has_report=(view.ledger.runs.folder(run.id) / "report.html").exists(),
         factors=found[(number - 1) * FACTORS_A_PAGE : number * FACTORS_A_PAGE],
         matches=len(found),
@@ -145,12 +151,69 @@ def _describe(line: ScoredFactor) -> str:
     return f"{line.id} {line.text} {line.hypothesis} {line.mechanism} {line.reason}".casefold()
 
 
-def list_factors(ledger: Ledger, run: str) -> list[ScoredFactor]:
-    """Return every scored factor of a run with its verdict, decided ones first, then by the size of t on search."""
+class RunReading:
+    """What was read of a run so far: its counts and scores. Each reading adds the new rows.
+
+    It is a cache: a run of ten thousand factors takes half a second to read whole.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._counted: Funnel | None = None
+        self._scores: list[Evaluation] = []
+        self._place = 0
+        self._looked_at, self._told = -LOOK_SECONDS, dict[str, Any]()
+
+    @classmethod
+    def of(cls, workspace: Path, run: str) -> RunReading:
+        """Return the reading of a run; that of the run which was read longest ago is dropped."""
+        with _readings_lock:
+            place = (workspace, run)
+            reading = _readings.pop(place, None) or cls()
+            _readings[place] = reading
+            while len(_readings) > MAX_READINGS:
+                _readings.pop(next(iter(_readings)))
+        return reading
+
+    def read(self, ledger: Ledger, run: Run) -> tuple[RunStanding, list[ScoredFactor]]:
+        """Return where a run stands, and its factors: decided ones first, then by the size of t on search."""
+        with self._lock:
+            standing = self._read_standing(ledger, run)
+            for place, score in ledger.evaluations.since(run.id, self._place):
+                kept = {name: score.sheet.get(name) for name in ("t", "rank_ic")}
+                self._scores.append(replace(score, sheet=kept))
+                self._place = place
+            return standing, list_factors(ledger, run.id, self._scores)
+
+    def read_standing(self, opened: Opened, name: str) -> dict[str, Any]:
+        """Return where a run stands; it is read once a second, however many live pages ask."""
+        from ...evaluation import find_campaign
+
+        with self._lock:
+            if time.monotonic() - self._looked_at > LOOK_SECONDS / 2:
+                with opened() as ledger:
+                    self._told = self._read_standing(ledger, find_campaign(ledger, name)).record()
+                self._looked_at = time.monotonic()
+            return self._told
+
+    def _read_standing(self, ledger: Ledger, run: Run) -> RunStanding:
+        from ...campaign import Funnel
+        from ...evaluation import Reviews
+
+        self._counted = self._counted or Funnel(Reviews.of(ledger, run))
+        return RunStanding.of(ledger, run, counted=self._counted)
+
+
+_readings: dict[tuple[Path, str], RunReading] = {}
+_readings_lock = Lock()
+
+
+def list_factors(ledger: Ledger, run: str, scores: Sequence[Evaluation]) -> list[ScoredFactor]:
+    """Return scored factors with their verdicts, decided ones first, then by the size of t on search."""
     verdicts = {row.factor_id: row for row in ledger.verdicts.of(run)}
     stated = {event.key: event.body for event in ledger.events.of(run, "agents.hypothesis")}
     rows = []
-    for score in ledger.evaluations.of(run):
+    for score in scores:
         verdict, idea = verdicts.get(score.factor_id), stated.get(score.hypothesis, {})
         failed = next((reason for reason in verdict.reasons if reason["passed"] is False), None) if verdict else None
         rows.append(
@@ -182,24 +245,36 @@ def load_report(view: PageRequest) -> Response:
 
 
 Opened = Callable[[], AbstractContextManager["Ledger"]]
-Stream = Callable[[Opened, Request], Response]
+
+
+@dataclass(frozen=True)
+class LiveRequest:
+    """Who watches: how the record is opened, its workspace, whether the session still stands, and the request."""
+
+    opened: Opened
+    workspace: Path
+    admits: Callable[[], bool]
+    request: Request
+
+
+Stream = Callable[[LiveRequest], Response]
 _open_streams = 0
 
 
-def stream_run(opened: Opened, request: Request) -> Response:
+def stream_run(live: LiveRequest) -> Response:
     """Return a stream of the standing of a run as HTML, sent whenever it has changed."""
     if _open_streams >= MAX_STREAMS:
         return Response("Too many live pages are open.\n", 503)
-    return StreamingResponse(_watch_run(opened, request), media_type="text/event-stream")
+    return StreamingResponse(_watch_run(live), media_type="text/event-stream")
 
 
-async def _watch_run(opened: Opened, request: Request) -> AsyncIterator[str]:
+async def _watch_run(live: LiveRequest) -> AsyncIterator[str]:
     global _open_streams
     _open_streams += 1
     try:
         shown = ""
-        while not await request.is_disconnected():
-            standing = await run_in_threadpool(_read_standing, opened, request.path_params["run"])
+        while not await live.request.is_disconnected() and await run_in_threadpool(live.admits):
+            standing = await run_in_threadpool(_read_standing, live)
             if standing is None:
                 return
             text = render("standing.html.j2", standing, None)
@@ -211,15 +286,11 @@ async def _watch_run(opened: Opened, request: Request) -> AsyncIterator[str]:
         _open_streams -= 1
 
 
-def _read_standing(opened: Opened, name: str) -> dict[str, Any] | None:
-    from ...evaluation import find_campaign
+def _read_standing(live: LiveRequest) -> dict[str, Any] | None:
     from ...ledger import AlphaloomError
 
+    name = live.request.path_params["run"]
     try:
-        with opened() as ledger:
-            return RunStanding.of(ledger, find_campaign(ledger, name)).record()
+        return RunReading.of(live.workspace, name).read_standing(live.opened, name)
     except AlphaloomError:
         return None
-
-
-STREAMS: dict[str, Stream] = {"/runs/{run}/live": stream_run}

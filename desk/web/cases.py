@@ -2,37 +2,69 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 
+from starlette.responses import RedirectResponse, Response
+
 from ...ledger import compute_digest
-from ..decisions import CaseRequest, decide_case, find_case
+from ..blind import must_judge
+from ..decisions import CaseRequest, decide_case, describe_stand, find_case, find_own_decision
 from ..errors import DeskError
 from ..report.case_page import CasePage, build_case_page
+from ..users import PersonScope
 from .inbox import read_inbox
 from .pages import PageRequest
 
 if TYPE_CHECKING:
-    from ...evaluation import ReviewChoice
+    from ...evaluation import ReviewChoice, Reviews
     from ...risk import LeakAlarm
 
-CASE_CHOICES = ("approve", "reject", "ask")
+CASE_CHOICES = ("approve", "reject", "ask", "undo")
 
 
 @dataclass(frozen=True)
 class DecidableCase:
-    """A case with its page; `shown` is the digest of the record that this page shows."""
+    """A case with its page; `shown` is the digest of the record that this page shows.
+
+    `own` is the decision of the person who asks, while they may change it or take it back.
+    """
 
     case: CasePage
     digest: str
     shown: str
     waits: bool
     paused: bool
+    own: str
 
 
-def load_case(view: PageRequest) -> DecidableCase:
-    """Return the case of a run."""
+def load_case(view: PageRequest) -> DecidableCase | Response:
+    """Return the case of a run; whoever must judge it blind and may is sent to the page for that."""
+    from ...evaluation import Reviews, find_campaign
+
+    run = find_campaign(view.ledger, view.path["run"])
+    reviews = Reviews.of(view.ledger, run)
+    name = find_case(reviews, view.path["case"])
+    if is_blind_for(view, reviews, name):
+        return send_to_judge(run.id, name)
+    return _load_whole_case(view)
+
+
+def is_blind_for(view: PageRequest, reviews: Reviews, factor: str) -> bool:
+    """Tell whether nothing that the gate found on a factor may be shown to who asks, before they judged it blind."""
+    if view.ledger.events.get(reviews.run, "case", factor) is None:
+        return False
+    # Who may not decide has no judgement to spoil, so they read on.
+    return view.signer.may(PersonScope.REVIEW_DECIDE) and must_judge(reviews, factor, view.person)
+
+
+def send_to_judge(run: str, case: str) -> Response:
+    """Return the way to the page on which a case is judged blind."""
+    return RedirectResponse(f"/runs/{run}/cases/{case}/blind", 303)
+
+
+def _load_whole_case(view: PageRequest) -> DecidableCase:
     from ...evaluation import Reviews, find_campaign
     from ...evaluation.closing import ReviewCase
 
@@ -43,13 +75,20 @@ def load_case(view: PageRequest) -> DecidableCase:
     case = ReviewCase.read(record)
     noted = view.ledger.events.get(run.id, "agents.hypothesis", case.hypothesis.id if case.hypothesis else "")
     page = build_case_page(run.id, case, noted.body if noted else {}, decision)
-    return DecidableCase(page, compute_digest(record), compute_shown(page), decision is None, run.status == "paused")
+    page = replace(page, stands=describe_stand(reviews, name) or page.stands)
+    own = find_own_decision(reviews, name, view.person)
+    return DecidableCase(
+        case=page,
+        digest=compute_digest(record),
+        shown=compute_shown(page),
+        waits=decision is None or own is not None,
+        paused=run.status == "paused",
+        own=own.sentence if own else "",
+    )
 
 
 def compute_shown(page: CasePage) -> str:
     """Return the digest of what a page shows of a case."""
-    from dataclasses import asdict
-
     return compute_digest(asdict(page))
 
 
@@ -58,7 +97,7 @@ def decide(view: PageRequest, form: dict[str, str]) -> str:
     from ...evaluation import find_campaign
 
     run = find_campaign(view.ledger, view.path["run"])
-    now = load_case(view)
+    now = _load_whole_case(view)
     if form.get("shown") != now.shown:
         raise DeskError(
             "The case has changed since this page was opened; nothing was recorded.",
@@ -75,7 +114,7 @@ def decide(view: PageRequest, form: dict[str, str]) -> str:
     comment = form.get("comment", "").strip()
     request = CaseRequest(now.case.card.id, cast("ReviewChoice", choice), comment, view.person, at, now.shown)
     decide_case(view.ledger, run, request)
-    return read_inbox(view.ledger).next_after(place)
+    return read_inbox(view.ledger, view.person).next_after(place)
 
 
 @dataclass(frozen=True)
@@ -105,7 +144,7 @@ def acknowledge(view: PageRequest, form: dict[str, str]) -> str:
 
     alarm = _find_alarm(view)
     acknowledge_alarm(view.ledger, alarm, form.get("reason", ""), view.person, datetime.now(UTC))
-    return read_inbox(view.ledger).next_after(f"/runs/{alarm.run}/alarms/{alarm.factor_id}")
+    return read_inbox(view.ledger, view.person).next_after(f"/runs/{alarm.run}/alarms/{alarm.factor_id}")
 
 
 def _find_alarm(view: PageRequest) -> LeakAlarm:

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..blind import must_judge
+from ..decisions import describe_approvals, find_own_decision
 from ..figures import number, plural
 
 if TYPE_CHECKING:
@@ -62,28 +64,35 @@ class Inbox:
         return others[0] if others else "/inbox"
 
 
-def read_inbox(ledger: Ledger) -> Inbox:
-    """Return what waits in a workspace."""
-    found = [*_list_halts(ledger), *_list_alarms(ledger), *_list_cases(ledger), *_list_decay(ledger)]
+def read_inbox(ledger: Ledger, person: str) -> Inbox:
+    """Return what waits in a workspace for a person: not what they have approved and another person is to approve."""
+    found = [*_list_halts(ledger), *_list_alarms(ledger), *_list_cases(ledger, person), *_list_decay(ledger)]
     found += _list_texts(ledger)
     order = {kind: place for place, kind in enumerate(KINDS)}
     return Inbox(tuple(sorted(found, key=lambda one: (order[one.kind], one.since, one.href))))
 
 
-def _list_cases(ledger: Ledger) -> Iterator[Waiting]:
+def _list_cases(ledger: Ledger, person: str) -> Iterator[Waiting]:
     from ...evaluation import Reviews
+    from ...risk import read_policy
 
+    asks_blind = read_policy(ledger.workspace).judge_blind
     for run in ledger.runs.all():
         reviews = Reviews.of(ledger, run)
         if not reviews.required or run.status == "done":
             continue
         cases = reviews.cases()
         for name in reviews.waiting():
-            row = cases[name]
+            if find_own_decision(reviews, name, person) is not None:
+                continue
+            row, approvals = cases[name], describe_approvals(reviews, name)
+            if asks_blind and must_judge(reviews, name, person):
+                approvals = "To be judged blind first"  # what others think would be no blind judgement
             idea = ledger.events.get(run.id, "agents.hypothesis", row.hypothesis)
             statement = str(idea.body.get("statement", "")) if idea else ""
             t = number(row.sheet.get("t"), 1, sign=True)
             words = f"{statement or 'No hypothesis stated.'} t {t} on search days."
+            words = f"{approvals[:1].upper()}{approvals[1:]}. {words}" if approvals else words
             yield Waiting("case", row.canonical, words, run.started_at, f"/runs/{run.id}/cases/{name}")
 
 

@@ -61,4 +61,4 @@ def retire(view: PageRequest, form: dict[str, str]) -> str:
     entry = retire_factor(
         view.ledger, view.path["factor"], f"{reason} ({view.person})", datetime.now(UTC).date().isoformat(), ""
     )
-    return read_inbox(view.ledger).next_after(f"/library/{entry.factor_id}")
+    return read_inbox(view.ledger, view.person).next_after(f"/library/{entry.factor_id}")

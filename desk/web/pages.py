@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
     from ...ledger import Ledger
+    from ..users import Signer
 
 WEB_TEMPLATES = Path(__file__).parent / "templates"
 PLACES = (
@@ -31,9 +32,14 @@ class PageRequest:
     """What a page is loaded from: the open record, who asks, the parts of its address, and the query."""
 
     ledger: Ledger
-    person: str
+    signer: Signer
     path: Mapping[str, str]
     query: Mapping[str, str]
+
+    @property
+    def person(self) -> str:
+        """Return the name that signs."""
+        return self.signer.name
 
 
 @dataclass(frozen=True)
@@ -52,7 +58,7 @@ class Problem:
     hint: str
 
 
-def render(template: str, facts: object, person: str | None, place: str = "") -> str:
+def render(template: str, facts: object, person: Signer | None, place: str = "") -> str:
     """Return a page's HTML."""
     page: str = _environment().get_template(template).render(page=facts, person=person, place=place, places=PLACES)
     return page.strip() + "\n"

@@ -27,11 +27,12 @@ MAX_DESK_SESSIONS = 64
 
 @dataclass(frozen=True)
 class DeskSession:
-    """A person at a browser; times are ISO text, `secret` is a digest."""
+    """A person at a browser; times are ISO text, `secret` is a digest, `mark` that of a user's password."""
 
     secret: str
     person: str
     ends: str
+    mark: str = ""
 
 
 @dataclass(frozen=True)
@@ -52,11 +53,11 @@ class Sessions:
     def __init__(self, workspace: Path, clock: Callable[[], datetime]) -> None:
         self._file, self._clock = workspace / DESK_FOLDER / SESSIONS_FILE, clock
 
-    def issue_launch(self, person: str) -> str:
+    def issue_launch(self, person: str, mark: str = "") -> str:
         """Return a secret that begins one session of a person, within ten minutes."""
         secret = secrets.token_urlsafe(32)
         with self._changing() as kept:
-            launch = DeskSession(_digest(secret), person, self._until(LAUNCH_TIME))
+            launch = DeskSession(_digest(secret), person, self._until(LAUNCH_TIME), mark)
             self._write(_Kept((*kept.launches, launch), kept.sessions))
         return secret
 
@@ -66,10 +67,19 @@ class Sessions:
             used = next((one for one in kept.launches if secrets.compare_digest(one.secret, _digest(launch))), None)
             if used is None:
                 return None
-            secret = secrets.token_urlsafe(32)
-            begun = DeskSession(_digest(secret), used.person, self._until(SESSION_TIME))
             left = tuple(one for one in kept.launches if one is not used)
-            self._write(_Kept(left, (*kept.sessions[-(MAX_DESK_SESSIONS - 1) :], begun)))
+            return self._begin(_Kept(left, kept.sessions), used.person, used.mark)
+
+    def begin(self, person: str, mark: str, instead_of: str = "") -> str:
+        """Begin a session and return its secret, always a new one; a browser's earlier session ends."""
+        with self._changing() as kept:
+            others = tuple(one for one in kept.sessions if one.secret != _digest(instead_of))
+            return self._begin(_Kept(kept.launches, others), person, mark)
+
+    def _begin(self, kept: _Kept, person: str, mark: str) -> str:
+        secret = secrets.token_urlsafe(32)
+        begun = DeskSession(_digest(secret), person, self._until(SESSION_TIME), mark)
+        self._write(_Kept(kept.launches, (*kept.sessions[-(MAX_DESK_SESSIONS - 1) :], begun)))
         return secret
 
     def find(self, secret: str) -> DeskSession | None:

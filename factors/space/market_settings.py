@@ -94,11 +94,14 @@ class MarketSettings(BaseModel):
         return (STANDARD_FIELDS, STANDARD_GROUPS) if self.panel is None else None
 
     def read_actions(self) -> Actions | None:
-        """Read the file of splits and dividends, under the newest symbols; None if none is named."""
-        actions = read_actions(self.actions) if self.actions else None
-        if actions is None or self.symbol_changes is None:
-            return actions
-        return read_symbol_changes(self.symbol_changes, self.read).rename_actions(actions)
+        """Read the file of splits and dividends, under the newest symbols; None if none is named.
+
+        A market that was made null has none: its prices are not those that the file is of.
+        """
+        if self.actions is None or self.nulled is not None:
+            return None
+        changes = read_symbol_changes(self.symbol_changes, self.read) if self.symbol_changes else None
+        return read_actions(self.actions, self.read, changes.trace if changes else None)
 
     def open(self, seed: int) -> tuple[Panel, str]:
         """Load or simulate the market and return its panel with the name of its data set.
@@ -112,11 +115,10 @@ class MarketSettings(BaseModel):
             source = PanelSource(self.panel, self.sectors, self.as_of, self.derive, self.name, self.read)
             source = replace(source, members=self.members, fundamentals=self.fundamentals)
             source = replace(source, symbol_changes=self.symbol_changes, calendar=self.calendar)
+            source = replace(source, actions=self.actions, volumes=self.volumes)
             if self.nulled is not None:
-                panel, name = make_null_panel(read_panel(source), seed, self.nulled), f"{source.name}-null-{seed}"
-            else:
-                panel, name = load_panel(source), source.name
-            return replace(panel, volumes=self.volumes), name
+                return make_null_panel(read_panel(source), seed, self.nulled), f"{source.name}-null-{seed}"
+            return load_panel(source), source.name
         return self._simulate(seed).panel, self.name or f"synthetic-{seed}"
 
     def reveal(self, seed: int) -> SyntheticMarket | None:

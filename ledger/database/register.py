@@ -86,12 +86,17 @@ class Register(Generic[R]):
     def entries(self, run: str, place: int = 0) -> Iterator[RegisterEntry[R]]:
         """Yield a run's records after a place in the order of arrival, each with its place and time."""
         columns = ", ".join(self._key)
+        # The index of the run tells where its rows begin and end, so that other runs' rows are not read.
+        ((first, last),) = self._database.rows(f"SELECT min(seq), max(seq) FROM {self._table} WHERE run = ?", (run,))
+        if first is None:
+            return
+        place = max(place, first - 1)
         # `run || ''` keeps the planner off the index of the run, which would sort all of its rows for each query.
         query = (
-            f"SELECT seq, at, {columns}, body FROM {self._table} WHERE seq > ? AND run || '' = ? "
+            f"SELECT seq, at, {columns}, body FROM {self._table} WHERE seq > ? AND seq <= ? AND run || '' = ? "
             f"ORDER BY seq LIMIT {ROWS_PER_READ}"
         )
-        while batch := self._database.rows(query, (place, run)):
+        while batch := self._database.rows(query, (place, last, run)):
             for seq, at, *row in batch:
                 yield RegisterEntry(seq, at, self._build_record(tuple(row)))
             place = batch[-1][0]

@@ -8,14 +8,15 @@ Other files beside the prices are read by the same rule.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..actions import Actions
 from ..errors import Audit, Finding, format_count
 from ..forms.days import read_days
 from ..prices import Prices, format_day
@@ -30,8 +31,8 @@ from ..table import (
 )
 
 SHOWN_CHANGES = 3
-MISSING_CODE = -2
-"""Code of a symbol that no row has; -1 is a row without a symbol."""
+MISSING_CODE, LEFT_CODE = -2, -3
+"""Codes of a symbol that no row has, and of a row between its symbols; -1 is a row without a symbol."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,49 +58,74 @@ class SymbolChanges:
     rows: tuple[int, ...]
 
     def trace(self, symbols: Sequence[str], days: Sequence[int]) -> list[str]:
-        """Return the newest symbol of what was called a symbol on a day, for each pair of them."""
+        """Return the newest symbol of what was called a symbol on a day, for each pair of them.
+
+        Changes of one day happen at once: a symbol that is handed over on a day is not followed further on that day.
+        """
         places: dict[str, list[int]] = {}
         for place, symbol in enumerate(self.symbols):
             places.setdefault(symbol, []).append(place)
 
         def follow(symbol: str, day: int) -> str:
-            last = -1
             while True:
-                coming = (at for at in places.get(symbol, ()) if at > last and day < self.days[at])
-                last = next((at for at in coming if self.successors[at]), -1)
-                if last < 0:
+                coming = (at for at in places.get(symbol, ()) if day < self.days[at] and self.successors[at])
+                change = next(coming, -1)
+                if change < 0:
                     return symbol
-                symbol = self.successors[last]
+                symbol, day = self.successors[change], self.days[change]
 
         return [follow(symbol, day) for symbol, day in zip(symbols, days, strict=True)]
-
-    def rename_actions(self, actions: Actions) -> Actions:
-        """Return splits and dividends under the newest symbols."""
-        return replace(actions, symbols=tuple(self.trace(actions.symbols, actions.days.astype(np.int64).tolist())))
 
     def join(self, prices: Prices, audit: Audit) -> Prices:
         """Return the rows under the newest symbols, without those of companies that had ended.
 
-        An old and a new symbol with different prices on the same day are two companies, which is a finding.
+        An old and a new symbol with different prices on the same day are two companies, which is a finding. Changes of
+        one day happen at once, in whatever order the file has them.
         """
         if not len(prices.days):
             return prices
         symbols = tuple(sorted({*prices.symbols, *filter(None, self.successors)}))
         place = {symbol: code for code, symbol in enumerate(symbols)}
         codes = np.array([*(place[symbol] for symbol in prices.symbols), -1], np.int64)[prices.codes]
-        gone = np.zeros(len(codes), np.bool_)
-        notes = _Notes(self.name)
-        for day, old, new, line in zip(self.days, self.symbols, self.successors, self.rows, strict=True):
-            own = np.flatnonzero(codes == place.get(old, MISSING_CODE))
-            before, after = own[prices.days[own] < day], own[prices.days[own] >= day]
-            notes.add(old, new, day, len(before), len(after))
-            if not new and len(before):
-                gone[after] = True
-            elif new and (clash := _find_clash(prices, before, np.flatnonzero(codes == place[new]))):
-                audit.add(Finding(line, f"{self.name} new_symbol", f"{old} and {new} {clash}"))
-            elif new:
-                codes[before] = place[new]
-        return _keep_rows(replace(prices, codes=codes, symbols=symbols), ~gone, notes.written(), audit)
+        joined = _Joined(prices, place, codes, np.zeros(len(codes), np.bool_), _Notes(self.name), audit)
+        changes = zip(self.days, self.symbols, self.successors, self.rows, strict=True)
+        for day, of_day in groupby(changes, key=itemgetter(0)):
+            joined.change(day, [(old, new, line) for _, old, new, line in of_day])
+        notes = joined.notes.written()
+        return _keep_rows(replace(prices, codes=joined.codes, symbols=symbols), ~joined.gone, notes, audit)
+
+
+@dataclass
+class _Joined:
+    """The codes `[rows]` of a table's rows as they change, and which rows are left out."""
+
+    prices: Prices
+    place: Mapping[str, int]
+    codes: NDArray[np.int64]
+    gone: NDArray[np.bool_]
+    notes: _Notes
+    audit: Audit
+
+    def change(self, day: int, changes: Sequence[tuple[str, str, int]]) -> None:
+        """Apply the changes of one day, each an old symbol, a new one, and a row of the file."""
+        arriving = {new for _, new, _ in changes if new}
+        leaving = []
+        for old, new, _ in changes:
+            own = np.flatnonzero(self.codes == self.place.get(old, MISSING_CODE))
+            before, after = own[self.prices.days[own] < day], own[self.prices.days[own] >= day]
+            after = after[:0] if old in arriving else after  # they are of the company that has the symbol from now on
+            self.notes.add(old, new, day, len(before), len(after))
+            if new:
+                self.codes[before] = LEFT_CODE
+            elif len(before):
+                self.gone[after] = True
+            leaving.append(before)
+        for before, (old, new, line) in zip(leaving, changes, strict=True):
+            if not new:
+                continue
+            if clash := _find_clash(self.prices, before, np.flatnonzero(self.codes == self.place[new])):
+                self.audit.add(Finding(line, f"{self.notes.name} new_symbol", f"{old} and {new} {clash}"))
+            self.codes[before] = self.place[old if clash else new]
 
 
 @dataclass

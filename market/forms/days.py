@@ -150,7 +150,10 @@ def _ask_for_zone(rows: NDArray[np.intp], examples: Sequence[str], name: str, au
 def _read_numbered_days(
     table: Table, column: pa.ChunkedArray, name: str, audit: Audit
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Read whole numbers: 20130125 is a day, and any other count needs the setting `dates`."""
+    """Read whole numbers: 20130125 is a day, and any other count needs the setting `dates`.
+
+    Unix numbers that are all midnights in UTC are days; others are instants, whose day depends on the exchange's zone.
+    """
     filled = to_integers(column, 0)
     distinct, codes = np.unique(filled, return_inverse=True)
     audit.add_rows(name, np.flatnonzero(find_empty(column)), lambda row: "the cell is empty")
@@ -162,6 +165,9 @@ def _read_numbered_days(
     else:
         read = [(_read_compact_day(str(value)) if value else MISSING_DAY, False) for value in distinct.tolist()]
     days, late = [day for day, _ in read], [after for _, after in read]
+    if form == "unix" and not table.reading.time_zone:
+        rows = np.flatnonzero(np.array(late, np.bool_)[codes])
+        _ask_for_zone(rows, [f"{filled[row]} is no midnight in UTC and {ZONED}" for row in rows[:1]], name, audit)
     bad = [value for value, day in zip(distinct.tolist(), days, strict=True) if day == MISSING_DAY and value]
     if bad and form in ("excel", "unix"):
         audit.add(Finding(0, name, f"{bad[0]} is no {form} number of a day from {MIN_YEAR} to {MAX_YEAR}"))

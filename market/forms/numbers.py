@@ -25,6 +25,8 @@ NAN_TEXTS = ("nan", "null", "none", "-", "--", "n/a", "na", "#n/a", "nat", "?", 
 PLAIN = r"^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$"
 WITH_POINT = r"^[-+]?([0-9]+|[0-9]{1,3}(,[0-9]{3})+)(\.[0-9]*)?$"
 WITH_COMMA = r"^[-+]?([0-9]+|[0-9]{1,3}(\.[0-9]{3})+)(,[0-9]*)?$"
+EXPONENT_COMMA = r"^[-+]?[0-9]+(,[0-9]*)?[eE][-+]?[0-9]+$"
+"""2,7e+06 has a decimal comma; 1e+06 has no mark, and decides nothing."""
 ZERO_COMMA, ZERO_POINT = r"^[-+]?0+,[0-9]+$", r"^[-+]?0+\.[0-9]+$"
 """0,123 has a decimal comma, and 0.123 a decimal point: no thousands begin with 0."""
 GROUPED = r"^[-+]?(0|[1-9][0-9]{0,2}(\.[0-9]{3})*)$"
@@ -150,6 +152,7 @@ def _decide_mark(
 def _match_marks(body: pa.ChunkedArray) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
     """Return which cells can be read with a decimal point, and which with a decimal comma."""
     point, comma = pc.match_substring_regex(body, WITH_POINT), pc.match_substring_regex(body, WITH_COMMA)
+    comma = pc.or_(comma, pc.match_substring_regex(body, EXPONENT_COMMA))
     point = pc.and_not(pc.or_(point, pc.match_substring_regex(body, PLAIN)), pc.match_substring_regex(body, ZERO_COMMA))
     return point, pc.and_not(comma, pc.match_substring_regex(body, ZERO_POINT))
 

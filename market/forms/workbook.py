@@ -1,4 +1,4 @@
-"""The first sheet of an Excel workbook as a table, read by openpyxl (the extra `excel`)."""
+"""The first visible sheet of an Excel workbook as a table, read by openpyxl (the extra `excel`)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from zipfile import BadZipFile
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from ...extras import install_hint
 from ...ledger.files import check_given
-from ..errors import unusable_error
+from ..errors import format_count, unusable_error
 from ..table import RawTable
+from .days import parse_date
 from .text_file import HEADER_LINES, count_header_rows, read_labels
 
 SAVE_HINT = (
@@ -24,12 +26,13 @@ SAVE_HINT = (
 
 
 def read_workbook(path: Path) -> RawTable:
-    """Return the first sheet of a workbook; empty rows are skipped, and a formula is its last value.
+    """Return the first visible sheet of a workbook; empty rows are skipped, and a formula is its last value.
 
     Raises
     ------
     PanelError
-        openpyxl is not installed, or the file is no workbook, or its first sheet is empty.
+        openpyxl is not installed, or the file is no workbook; or its first visible sheet is empty, has formulas without
+        a value, or a column of dates and of dates as text.
     """
     try:
         import openpyxl
@@ -42,23 +45,76 @@ def read_workbook(path: Path) -> RawTable:
     except (BadZipFile, KeyError, ValueError, EOFError):
         raise unusable_error(path, "it cannot be read as a workbook", SAVE_HINT) from None
     try:
-        sheet = book.worksheets[0]
+        sheet, notes = _choose_sheet(path, book.worksheets)
         rows = [(place, row) for place, row in enumerate(sheet.iter_rows(values_only=True)) if any(map(_is_there, row))]
-        notes = [f"sheet: {sheet.title!r}, the first of {len(book.worksheets)}"] if len(book.worksheets) > 1 else []
     finally:
         book.close()
+    if any(not _is_there(cell) for _, row in rows for cell in row) or not rows:
+        _refuse_formulas(path, sheet.title)
     if not rows:
-        raise unusable_error(path, "its first sheet is empty", "Put the prices on the first sheet.")
+        raise unusable_error(path, f"its sheet {sheet.title!r} is empty", "Put the prices on the first sheet.")
     width = max(len(row) for _, row in rows)
     cells = [[*row, *[None] * (width - len(row))] for _, row in rows]
     header = [["" if cell is None else str(cell).strip() for cell in row] for row in cells[:HEADER_LINES]]
     filled = [_fill_merged(header[0]), *header[1:]]
     header = filled if count_header_rows(filled) > 1 else header
     depth = count_header_rows(header)
-    columns = zip(*cells[depth:], strict=True) if len(cells) > depth else [()] * width
+    columns = list(zip(*cells[depth:], strict=True)) if len(cells) > depth else [()] * width
     numbers = np.array([place - rows[depth - 1][0] for place, _ in rows[depth:]], np.int64)
-    arrays = tuple(map(_make_column, columns))
-    return RawTable(path, read_labels(header[:depth]), arrays, numbers, from_text=True, notes=tuple(notes))
+    labels = read_labels(header[:depth])
+    for label, column in zip(labels, columns, strict=True):
+        _refuse_mixed_dates(path, " ".join(filter(None, label)), column, numbers)
+    return RawTable(path, labels, tuple(map(_make_column, columns)), numbers, from_text=True, notes=notes)
+
+
+def _choose_sheet(path: Path, sheets: Sequence[Any]) -> tuple[Any, tuple[str, ...]]:
+    """Return the first visible sheet, and a note where there are others."""
+    visible = [sheet for sheet in sheets if sheet.sheet_state == "visible"]
+    if not visible:
+        raise unusable_error(path, "none of its sheets is visible", "Show the sheet of the prices, and save the file.")
+    hidden = [repr(sheet.title) for sheet in sheets if sheet.sheet_state != "visible"]
+    note = f"sheet: {visible[0].title!r}, the first of {len(visible)}" if len(sheets) > 1 else ""
+    note += f"; not read, since hidden: {', '.join(hidden)}" if hidden else ""
+    return visible[0], (note,) if note else ()
+
+
+def _refuse_formulas(path: Path, title: str) -> None:
+    """Refuse formulas whose value the file does not have: their cells would be missing data."""
+    import openpyxl
+
+    valued, plain = (openpyxl.load_workbook(path, read_only=True, data_only=only) for only in (True, False))
+    try:
+        pairs = zip(valued[title].iter_rows(), plain[title].iter_rows(), strict=True)
+        bare = [
+            cell.coordinate
+            for values, cells in pairs
+            for value, cell in zip(values, cells, strict=True)
+            if cell.data_type == "f" and not _is_there(value.value)
+        ]
+    finally:
+        valued.close()
+        plain.close()
+    if bare:
+        what = f"{format_count(len(bare), 'formula')} without a stored value, first in {bare[0]} of {title!r}"
+        raise unusable_error(path, what, "Open the workbook in the spreadsheet program, and save it.")
+
+
+def _refuse_mixed_dates(path: Path, name: str, cells: Sequence[Any], numbers: NDArray[np.int64]) -> None:
+    """Refuse a column of dates and of dates as text: the program read some, perhaps with day and month swapped."""
+    typed = [place for place, cell in enumerate(cells) if isinstance(cell, date)]
+    texts = [place for place, cell in enumerate(cells) if isinstance(cell, str) and parse_date(cell.strip())]
+    if not typed or not texts:
+        return
+    first, other = texts[0], typed[0]
+    what = (
+        f"{name}: {format_count(len(typed), 'cell')} with a date (row {numbers[other]}: {_write(cells[other])}) and "
+        f"{len(texts):,} with a date as text (row {numbers[first]}: {cells[first]!r})"
+    )
+    hint = (
+        "The spreadsheet program has read some dates and not others, perhaps with day and month swapped: import the "
+        "column again as text, from its source, or give the source itself as CSV."
+    )
+    raise unusable_error(path, what, hint)
 
 
 def _fill_merged(cells: list[str]) -> list[str]:

@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     from .claims import Trust as Trust
     from .jwts import Jwts as Jwts, KeySet as KeySet
     from .oauth import Introspection as Introspection, Protected as Protected, read_oauth as read_oauth
+    from .private_file import (
+        FileSignature as FileSignature,
+        find_exposure as find_exposure,
+        lock_path as lock_path,
+        read_guarded as read_guarded,
+    )
     from .scopes import (
         DEFAULT_SCOPES as DEFAULT_SCOPES,
         EVERY_SCOPE as EVERY_SCOPE,
@@ -48,6 +54,7 @@ else:
             "claims": "Trust",
             "jwts": "Jwts KeySet",
             "oauth": "Introspection Protected read_oauth",
+            "private_file": "FileSignature find_exposure lock_path read_guarded",
             "scopes": "DEFAULT_SCOPES EVERY_SCOPE Caller Scope parse_scope",
             "tokens": (
                 "AnyOf Grant Issued TokenEntry TokenVerifier Tokens create_token describe_token_status "

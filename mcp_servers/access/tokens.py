@@ -9,26 +9,24 @@ from __future__ import annotations
 import hashlib
 import hmac
 import logging
-import os
 import re
 import secrets
-import stat
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, Protocol
+from typing import Annotated, Any, Protocol
 
 import yaml
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, model_validator
 
 from ...ledger import AlphaloomError, Mistake, SettingsError
 from ...ledger.database import wait_for_lock
-from ...ledger.files import QuotingDumper, mistakes_error, open_given, parse_settings, write_whole
+from ...ledger.files import QuotingDumper, mistakes_error, parse_settings, write_whole
 from ..errors import McpServerError, TokenRefused
+from .private_file import FileSignature, lock_path, read_guarded
 from .scopes import Caller, parse_scope
 
 TOKEN_PREFIX = "alt_"
@@ -101,20 +99,6 @@ class _Tokens(BaseModel):
         return self
 
 
-class FileSignature(NamedTuple):
-    """Metadata that differs after a file was changed or replaced."""
-
-    modified: int
-    changed: int
-    size: int
-    inode: int
-
-    @classmethod
-    def of(cls, status: os.stat_result) -> FileSignature:
-        """Return the signature of a file's status."""
-        return cls(status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
-
-
 def read_entries(path: Path) -> tuple[tuple[TokenEntry, ...], FileSignature]:
     """Read the file.
 
@@ -124,24 +108,11 @@ def read_entries(path: Path) -> tuple[tuple[TokenEntry, ...], FileSignature]:
         With every mistake: access by other users, unknown keys, wrong values. A secret in a wrong place is not
         repeated.
     """
-    try:
-        with open_given(path) as file:
-            status = os.fstat(file.fileno())
-            body = file.read().decode()
-    except FileNotFoundError:
-        raise SettingsError(
-            f"there is no file of tokens {path}", field=str(path), hint="alphaloom token create makes one."
-        ) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"cannot read {path}: {error}", field=str(path)) from None
-    mistakes = _find_exposure(status)
-    try:
-        entries = parse_settings(body, _Tokens, str(path)).tokens
-    except SettingsError as error:
-        mistakes += error.mistakes or (Mistake("", error.message),)
-    if mistakes:
-        raise mistakes_error(str(path), [_redact_mistake(mistake) for mistake in mistakes])
-    return entries, FileSignature.of(status)
+    missing = SettingsError(
+        f"there is no file of tokens {path}", field=str(path), hint="alphaloom token create makes one."
+    )
+    file, signature = read_guarded(path, _Tokens, _redact_mistake, missing)
+    return file.tokens, signature
 
 
 def write_entries(path: Path, entries: Sequence[TokenEntry]) -> None:
@@ -162,21 +133,6 @@ def check_entry(members: dict[str, Any]) -> TokenEntry:
         raise mistakes_error(
             "the new token", [_redact_mistake(replace(mistake, line=None)) for mistake in error.mistakes]
         ) from None
-
-
-def _find_exposure(status: os.stat_result) -> tuple[Mistake, ...]:
-    """Return the mistakes in the file's owner and mode; none on Windows, which has no such mode."""
-    if sys.platform == "win32":
-        return ()
-    mistakes = []
-    mode = stat.S_IMODE(status.st_mode)
-    if mode & 0o077:
-        mistakes.append(
-            Mistake("", f"others may use this file (mode {mode:04o}): chmod 600", None, f"{mode:04o}", "0600")
-        )
-    if status.st_uid not in (0, os.geteuid()):
-        mistakes.append(Mistake("", "this file belongs to another user", None, status.st_uid, os.geteuid()))
-    return tuple(mistakes)
 
 
 def _redact_mistake(mistake: Mistake) -> Mistake:
@@ -222,7 +178,7 @@ def create_token(path: Path, grant: Grant, *, now: datetime) -> Issued:
     if grant.expires < now.astimezone(UTC).date():
         wrong = Mistake("expires", f"this day is over, got {grant.expires}", None, str(grant.expires), "today or later")
         raise mistakes_error("the new token", [wrong])
-    with wait_for_lock(_lock_path(path)):
+    with wait_for_lock(lock_path(path)):
         entries = read_entries(path)[0] if path.exists() else ()
         ids = {entry.id for entry in entries}
         name = next(name for name in iter(lambda: secrets.token_hex(4), "") if name not in ids)
@@ -255,7 +211,7 @@ def revoke_token(path: Path, name: str, *, now: datetime) -> tuple[TokenEntry, b
         If the file cannot be used.
     """
     read_entries(path)  # fails without a file, before a lock is created
-    with wait_for_lock(_lock_path(path)):
+    with wait_for_lock(lock_path(path)):
         entries = list(read_entries(path)[0])
         place = next((index for index, entry in enumerate(entries) if entry.id == name), None)
         if place is None:
@@ -381,11 +337,6 @@ def _digest(token: str) -> str:
 
 def _format_second(now: datetime) -> str:
     return now.astimezone(UTC).isoformat(timespec="seconds")
-
-
-def _lock_path(path: Path) -> Path:
-    """Return the path of the lock, which is beside the file, since each write replaces the file itself."""
-    return path.with_name(f"{path.name}.lock")
 
 
 class TokenVerifier(Protocol):

@@ -101,6 +101,19 @@ def test_day_by_day_after_kills_and_in_one_go_are_the_same_bytes(
     assert steps_of(ledger, "daily") == steps_of(ledger, stepped)
 
 
+def test_a_quoted_volume_limits_a_book_in_the_shares_of_the_closes(ledger: Ledger, panel: Panel) -> None:
+    """A split of 4:1 after the panel's end was undone in its prices, and not in its volumes."""
+    whole = replace(panel, volumes="adjusted")
+    fields = {**panel.fields, "close_raw": panel.fields["close"] * 4, "volume": panel.fields["volume"] / 4}
+    fills = []
+    for name, data in (("adjusted", whole), ("quoted", replace(panel, fields=fields, volumes="quoted"))):
+        open_book(ledger, name, BookSettings(max_volume_share=1e-6), LATER)
+        step_book(ledger, name, BookData(data, "small", since=since(panel, 3)), lambda: LATER)
+        fills.append([fill[1] for body in list_steps(ledger, f"book-{name}") for fill in body["fills"]])
+    assert fills[0]
+    assert fills[1] == pytest.approx(fills[0])
+
+
 def test_replay_is_the_same_bytes_and_names_the_day_that_was_changed(
     ledger: Ledger, stepped: str, workspace: Path
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,12 @@ import numpy as np
 import pytest
 
 from alphaloom.campaign import BookData, BookSettings, list_steps, open_book, step_book
+from alphaloom.campaign.facts import read_facts
 from alphaloom.desk.cli.main import run_command
 from alphaloom.ledger import Ledger
 from alphaloom.market import Panel
 
+from ..market.vendor import Vendor
 from .conftest import Files
 from .test_book import shell_out
 
@@ -70,6 +73,16 @@ def test_a_month_of_a_window_that_nobody_paid_for_is_refused(
     assert refused["code"] == "unpaid_days"
     assert refused["field"] == "--scenario"
     assert f"belong to a {window}" in refused["message"]
+
+
+def test_the_value_traded_is_the_same_in_quoted_and_in_adjusted_volumes() -> None:
+    vendor = Vendor.of(120, 20, comes=70)
+    actions = vendor.actions([(118, 3, 0, 7.0)])
+    quoted, adjusted = (
+        read_facts(replace(vendor.sold(120, actions, kind), volumes=kind)) for kind in ("quoted", "adjusted")
+    )
+    for name, facts in quoted.items():
+        assert adjusted[name].usual_value == pytest.approx(facts.usual_value), name
 
 
 def test_a_fall_of_what_is_held_binds_the_limits_on_falls(

@@ -168,6 +168,17 @@ def test_thousands_that_may_be_decimals_are_asked_for(tmp_path: Path, frame: pd.
     np.testing.assert_allclose(read["point"].fields["close"], 1000 * read["comma"].fields["close"])
 
 
+def test_an_exponent_without_a_mark_decides_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "european.csv"
+    rows = [
+        f"2020-01-0{day};{name};99,9;100,5;99,1;100,2;{size}"
+        for day, size in ((2, "1e+06"), (3, "2,7293e+06"))
+        for name in "AB"
+    ]
+    path.write_text("\n".join(["date;symbol;open;high;low;close;volume", *rows]))
+    assert read_panel(PanelSource(path)).fields["volume"].tolist() == [[1e6] * 2, [2_729_300.0] * 2]
+
+
 def test_two_decimal_marks_in_a_file_are_told(tmp_path: Path, frame: pd.DataFrame) -> None:
     texts = frame.assign(open=[f"{value:.2f}".replace(".", ",") for value in frame["open"]])
     assert "has a decimal point and" in refused(text_file(tmp_path, texts))
@@ -245,6 +256,16 @@ def test_instants_since_1970_are_read_when_said(tmp_path: Path, frame: pd.DataFr
     assert read_panel(PanelSource(path, reading=Reading(dates="unix"))) == panel
 
 
+def test_an_instant_since_1970_needs_the_exchange_s_zone(tmp_path: Path, frame: pd.DataFrame, panel: Panel) -> None:
+    closes = (frame["date"] + pd.Timedelta(hours=16)).dt.tz_localize("Asia/Tokyo").dt.tz_convert("UTC")
+    opens = frame["date"].dt.tz_localize("Asia/Tokyo").dt.tz_convert("UTC")
+    for days in (closes, opens):
+        path = text_file(tmp_path, frame.assign(date=days.dt.as_unit("s").astype("int64")))
+        message = refused(path, dates="unix")
+        assert "is no midnight in UTC and is zoned: say the exchange's zone" in message
+        assert read_panel(PanelSource(path, reading=Reading(dates="unix", time_zone="Asia/Tokyo"))) == panel
+
+
 def test_a_zoned_column_is_its_day_in_the_zone_of_the_settings(
     tmp_path: Path, frame: pd.DataFrame, panel: Panel
 ) -> None:
@@ -307,6 +328,26 @@ def test_the_first_sheet_of_a_workbook_is_read(tmp_path: Path, frame: pd.DataFra
     assert ("sheet: 'Prices', the first of 2" in read.notes) == (layout != "wide")
     path.write_bytes(b"PK")
     assert "it cannot be read as a workbook" in refused(path)
+
+
+def test_what_a_workbook_does_not_say_is_refused(tmp_path: Path, frame: pd.DataFrame, panel: Panel) -> None:
+    openpyxl = pytest.importorskip("openpyxl", reason="openpyxl is not installed")
+    path = tmp_path / "prices.xlsx"
+    frame.to_excel(path, index=False)
+    book = openpyxl.load_workbook(path)
+    sheet = book.active
+    book.create_sheet("old", 0).sheet_state = "hidden"
+    book.save(path)
+    read = read_panel(PanelSource(path))
+    assert read == panel
+    assert "sheet: 'Sheet1', the first of 1; not read, since hidden: 'old'" in read.notes
+    day, close = sheet["A4"].value, sheet["F4"].value
+    sheet["A4"] = f"{day:%d/%m/%Y}"
+    book.save(path)
+    assert f"1 with a date as text (row 3: '{day:%d/%m/%Y}')" in refused(path)
+    sheet["A4"], sheet["F4"] = day, f"={close}"
+    book.save(path)
+    assert "1 formula without a stored value, first in F4 of 'Sheet1'" in refused(path)
 
 
 GERMAN = dict(zip(FIELDS, ("Eröffnung", "Hoch", "Tief", "Schlusskurs", "Volumen"), strict=True)) | {"date": "Datum"}

@@ -6,11 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
 
 from alphaloom.factors import MarketSettings
-from alphaloom.market import MarketError
+from alphaloom.market import MarketError, Panel, Reading
 from alphaloom.market.actions import read_actions
 from alphaloom.market.adjusted import adjust_forwards, reset_volume_levels
 from alphaloom.market.errors import PanelError
@@ -77,6 +78,54 @@ def test_actions_after_the_files_last_day_change_nothing() -> None:
     then = VENDOR.until(found, 100)
     sold = VENDOR.sold(100, then)
     assert take_panel_as_of(sold, day, found, "adjusted").digest == take_panel_as_of(sold, day, then, "adjusted").digest
+
+
+@pytest.fixture
+def quotes(tmp_path: Path) -> Path:
+    """Return a folder with quoted prices: the fourth name splits 4:1 on row 60, the fifth pays on row 80."""
+    frame = VENDOR.sold(120, VENDOR.actions([])).to_frame().drop(columns=["in_universe", "vwap", "amount"])
+    late = (frame["symbol"] == RAW.symbols[3]) & (frame["date"] >= RAW.dates[60])
+    frame.loc[late, ["open", "high", "low", "close", "close_raw"]] /= 4
+    frame.loc[late, "volume"] *= 4
+    frame.to_csv(tmp_path / "prices.csv", index=False)
+    paid = f"{RAW.dates[80]},{RAW.symbols[4]},0.5,"
+    (tmp_path / "actions.csv").write_text(f"date,symbol,dividend,split\n{RAW.dates[60]},{RAW.symbols[3]},,4\n{paid}\n")
+    return tmp_path
+
+
+def open_market(folder: Path, **settings: object) -> tuple[MarketSettings, Panel]:
+    """Return the settings of quoted prices with actions, and the panel that they open."""
+    paths = {"panel": "prices.csv", "actions": "actions.csv", "volumes": "quoted"}
+    market = MarketSettings.model_validate(paths | settings).beside(folder)
+    return market, market.open(seed=7)[0]
+
+
+def test_quoted_prices_are_adjusted_once_wherever_a_market_is_opened(quotes: Path) -> None:
+    market, panel = open_market(quotes)
+    before, close = RAW.fields["close"][79, 4], RAW.fields["close"]
+    assert panel.fields["returns"][60, 3] == pytest.approx(close[60, 3] / close[59, 3] - 1)
+    assert panel.fields["returns"][80, 4] == pytest.approx(close[80, 4] / (before - 0.5) - 1)
+    assert panel.fields["close"][0, 3] == pytest.approx(close[0, 3] / 4)
+    assert panel.back_adjusted
+    assert f"prices: quoted ones of 2 symbols, adjusted for splits and dividends until {RAW.dates[-1]}" in panel.notes
+    assert not any("unadjusted splits" in note for note in panel.notes)
+    served = take_panel_as_of(panel, RAW.dates[-1].astype(object), market.read_actions(), panel.volumes)
+    np.testing.assert_allclose(served.fields["close"], panel.fields["close"], rtol=1e-9)
+    assert open_market(quotes, nulled={})[0].read_actions() is None, "its prices are not those of the actions"
+
+
+def test_a_split_that_the_quotes_contradict_is_refused(quotes: Path) -> None:
+    (quotes / "actions.csv").write_text(f"date,symbol,split\n{RAW.dates[60]},{RAW.symbols[3]},0.25\n")
+    with pytest.raises(MarketError, match=rf"{RAW.symbols[3]} on {RAW.dates[60]}: a split of 0\.25"):
+        open_market(quotes)
+
+
+def test_quotes_that_are_not_called_so_are_refused_where_a_split_shows_it(quotes: Path) -> None:
+    frame = pd.read_csv(quotes / "prices.csv").drop(columns="close_raw")
+    frame.to_csv(quotes / "prices.csv", index=False)
+    with pytest.raises(MarketError, match="there is no close_raw") as raised:
+        open_market(quotes)
+    assert "give the close a second time as a column close_raw" in str(raised.value)
 
 
 def test_a_dividend_that_leaves_no_price_is_refused() -> None:
@@ -178,3 +227,22 @@ def test_actions_are_read_and_mistakes_said_at_once(tmp_path: Path) -> None:
     with pytest.raises(PanelError) as raised:
         read_actions(file)
     assert len(raised.value.findings) == 3
+
+
+def test_a_symbol_has_one_row_of_actions_a_day(tmp_path: Path) -> None:
+    file = tmp_path / "actions.csv"
+    file.write_text("date,symbol,dividend,split\n2015-01-05,B,,2\n2015-01-02,A,0.5,\n2015-01-05,B,,2\n")
+    with pytest.raises(PanelError, match="row 3, symbol: B on 2015-01-05 is in row 1 too"):
+        read_actions(file)
+
+
+def test_dates_of_actions_are_read_as_the_settings_say(tmp_path: Path) -> None:
+    file = tmp_path / "actions.csv"
+    file.write_text("date,symbol,split\n04/05/2015,A,2\n")
+    with pytest.raises(PanelError, match="say dates: day_first or dates: month_first"):
+        read_actions(file)
+    assert str(read_actions(file, Reading(dates="day_first")).days[0]) == "2015-05-04"
+    market = MarketSettings.model_validate({"actions": file, "volumes": "quoted", "read": {"dates": "month_first"}})
+    actions = market.read_actions()
+    assert actions is not None
+    assert str(actions.days[0]) == "2015-04-05"

@@ -67,6 +67,23 @@ def test_a_symbol_that_another_company_takes_is_two_series(tmp_path: Path, frame
     )
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_changes_of_one_day_happen_at_once(tmp_path: Path, whole: Panel, order: int) -> None:
+    """A symbol is handed over: AAA is NEW from the change on, and BRK.B is AAA."""
+    called = {"AAA": "NEW", "BRK.B": "AAA"}
+    rows = tidy()
+    rows["symbol"] = rows["symbol"].where(rows["date"] < CHANGE, rows["symbol"].replace(called))
+    changes = change(*[f"{CHANGE.date()},{old},{new}" for old, new in called.items()][::order])
+    members = "symbol,from,to\nAAA,2013-01-01,2013-01-04\n"
+    read = read_panel(source(tmp_path, rows, changes, members=members))
+    assert {*read.symbols} == {*whole.symbols} - {"BRK.B"} | {"NEW"}
+    for old, new in called.items():
+        ends = read.fields["close"][:, read.symbols.index(new)], whole.fields["close"][:, whole.symbols.index(old)]
+        np.testing.assert_array_equal(*ends)
+    assert read.universe[:, read.symbols.index("NEW")].any(), "the early AAA is followed to NEW, not to its successor"
+    assert not any("another company" in note for note in read.notes)
+
+
 def test_an_acquired_company_ends_at_its_last_price(tmp_path: Path) -> None:
     read = read_panel(source(tmp_path, tidy(), change(f"{CHANGE.date()},AAA,", "2013-01-02,GONE,")))
     place = read.symbols.index("AAA")

@@ -103,7 +103,7 @@ def break_totals(batch: Sequence[Signal], alone: dict[int, set[str]], state: Boo
     """Return the rules on the whole book that a batch breaks: every way in which it may come is looked at.
 
     A signal that is refused alone may or may not be traded; the worst of gross, of margin and of names adds what each
-    alone can do at its worst, and of a net sum its distance.
+    alone can do at its worst, and a net sum is as far from zero as some choice of them can bring it.
     """
     positions = dict(state.positions)
     doubt = [one for one in batch if alone[id(one)]]
@@ -145,17 +145,19 @@ def worst_net(
     positions: dict[str, int], doubt: Sequence[Signal], state: BookState, sector: str | None, style: str | None
 ) -> Fraction:
     """Return the largest size of a net sum; a style that is not known is three deviations on the worse side."""
-    total = loose = Fraction(0)
+    certain = loose = Fraction(0)
+    moves: list[Fraction] = []
     for name, units in positions.items():
         facts = state.assets.get(name)
         if sector is not None and (facts.sector if facts else "") != sector:
             continue
-        moves = [one for one in doubt if one.asset == name]
+        doubted = [one for one in doubt if one.asset == name]
         held = state.positions.get(name, 0)
         if style is not None and (facts is None or style not in facts.styles):
-            loose += 3 * share(max(abs(units), abs(held)) if moves else abs(units))
+            loose += 3 * share(max(abs(units), abs(held)) if doubted else abs(units))
             continue
         size = Fraction(facts.styles[style], 100) if style is not None and facts else Fraction(1)
-        total += size * share(units)
-        loose += sum(abs(size * share(change(one, state))) for one in moves)
-    return abs(total) + loose
+        certain += size * share(held if doubted else units)
+        moves += [size * share(change(one, state)) for one in doubted]
+    highest, lowest = (certain + sum(move for move in moves if move * side > 0) for side in (1, -1))
+    return max(abs(highest), abs(lowest)) + loose

@@ -252,6 +252,12 @@ def test_what_exceeds_together_is_refused_from_the_largest_down(signal: Make, st
     assert found == {"AAA": (), "BBB": (), "CCC": (), "DDD": ("gross",)}
 
 
+def test_net_is_at_most_gross_where_all_is_refused_alone(signal: Make, state: Book) -> None:
+    asked = [signal("ZZX", 300), signal("ZZY", 200), signal("ZZZ", -100)]
+    decision = decide(asked, state(), Policy(net_cap_bp=500), NOW, KNOWN)
+    assert all("net" not in ruling.refusals for ruling in decision.rulings)
+
+
 def test_a_refused_leg_does_not_unbalance_the_rest(signal: Make, state: Book) -> None:
     asked = [signal("AAA", 400), signal("ZZZ", -400)]
     assert refusals(asked, state(), Policy(net_cap_bp=399)) == {

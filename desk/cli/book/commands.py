@@ -15,6 +15,8 @@ from ...errors import DeskError
 from ...figures import number, plural
 from ..console import make_text, print_object, print_plain, stderr_console
 from ..options import (
+    PASSWORD_FILE_VARIABLE,
+    SECOND_PASSWORD_FILE_VARIABLE,
     AsJson,
     CampaignFile,
     DataOptions,
@@ -23,12 +25,14 @@ from ..options import (
     Workspace,
     check_file_exists,
     refuse_existing,
+    signer_name,
 )
 from ..run_lookup import DEFAULT_WORKSPACE, open_record
 from .facts import STEP_COLUMNS, say_step, summarise_book, tell_step
 
 if TYPE_CHECKING:
     from ....campaign import BookStep
+    from ....ledger import Ledger
 
 app = typer.Typer(no_args_is_help=True, help="Keep a paper book that lives: one step a day, through the risk gate.")
 By = Annotated[str, typer.Option("--by", metavar="NAME", help="Who decides on it; it is kept with the record.")]
@@ -91,7 +95,8 @@ def halt(
     from ....campaign import order_mode
 
     with open_record(workspace or DEFAULT_WORKSPACE) as ledger:
-        order = order_mode(ledger, name, "reducing" if reducing else "halted", (reason, by, ""), _read_clock())
+        signed = (reason, _sign(by, ledger), "")
+        order = order_mode(ledger, name, "reducing" if reducing else "halted", signed, _read_clock())
     passes = "only what reduces passes" if reducing else "nothing passes"
     print_plain(f"From the next step of {name} on, {passes}: {order.reason} ({order.by}).")
 
@@ -108,7 +113,8 @@ def resume(
     from ....campaign import order_mode
 
     with open_record(workspace or DEFAULT_WORKSPACE) as ledger:
-        order = order_mode(ledger, name, "active", (reason, by, second), _read_clock())
+        signed = (reason, _sign(by, ledger), _sign(second, ledger, first=False))
+        order = order_mode(ledger, name, "active", signed, _read_clock())
     print_plain(f"{name} trades again from its next step on: {order.reason} ({order.by}, {order.second}).")
 
 
@@ -161,11 +167,17 @@ def withdraw(name: BookName, amount: Money, by: By, workspace: Workspace = None,
     _pay(name, -amount, by, workspace, as_json=as_json)
 
 
+def _sign(name: str, ledger: Ledger, *, first: bool = True) -> str:
+    """Return the name of a person who decides on a book; where the workspace has users, it must be theirs."""
+    field, variable = ("--by", PASSWORD_FILE_VARIABLE) if first else ("--second", SECOND_PASSWORD_FILE_VARIABLE)
+    return signer_name(name, ledger.workspace, "risk:approve", field=field, variable=variable)
+
+
 def _pay(name: str, amount: float, by: str, workspace: Path | None, *, as_json: bool) -> None:
     from ....campaign import pay_book
 
     with open_record(workspace or DEFAULT_WORKSPACE) as ledger:
-        flow = pay_book(ledger, name, amount, by, _read_clock())
+        flow = pay_book(ledger, name, amount, _sign(by, ledger), _read_clock())
     if as_json:
         print_object({"book": name, "flow": flow.key, "amount": flow.amount, "by": flow.by, "at": flow.at})
         return

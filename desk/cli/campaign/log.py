@@ -272,7 +272,8 @@ def _describe_failure(key: str, body: Body) -> EventText:
 def _describe_review(key: str, body: Body) -> EventText:
     from ....evaluation import PersonDecision
 
-    return "person", "review", [f"{key}: {PersonDecision(key, **body).sentence}"]
+    name, _, _ = key.partition("/")
+    return "person", "review", [f"{name}: {PersonDecision(name, **body).sentence}"]
 
 
 def _make_request_describer(word: str) -> Callable[[str, Body], EventText]:

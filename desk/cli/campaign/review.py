@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ...decisions import CaseLine, CaseRequest, decide_case, find_case, list_cases, tell_decision
+from ...blind import FIRST_JUDGEMENTS, BlindJudgement, must_judge, parse_judgement, record_judgement
+from ...decisions import CaseLine, CaseRequest, decide_case, describe_stand, find_case, list_cases, tell_decision
 from ...figures import number, plural
 from ..console import print_object, print_plain, stdout_console
-from ..options import AsJson, By, RunName, Workspace
+from ..options import AsJson, By, RunName, Workspace, signer_name
 from .status import RunStanding, open_run, workspace_option
 
 if TYPE_CHECKING:
@@ -32,6 +33,14 @@ def review(
     ask: Annotated[
         str | None, typer.Option("--ask", metavar="TEXT", help="Send its hypothesis back to the agents, with this.")
     ] = None,
+    undo: Annotated[bool, typer.Option("--undo", help="Take your decision back, until the run is resumed.")] = False,
+    judge: Annotated[
+        str | None,
+        typer.Option("--judge", metavar="WORD", help="approve, reject or unsure, before the verdict is shown."),
+    ] = None,
+    probability: Annotated[
+        int | None, typer.Option("--probability", metavar="PERCENT", help="That it holds on days nobody has seen.")
+    ] = None,
     comment: Annotated[
         str, typer.Option("--comment", metavar="TEXT", help="Why; the agents read it word for word.")
     ] = "",
@@ -39,30 +48,78 @@ def review(
     workspace: Workspace = None,
     as_json: AsJson = False,
 ) -> None:
-    """List what passed the gate and waits for a person, show one case, or decide on it; then go on with resume."""
-    choice, words = _parse_choice(approve=approve, reject=reject, ask=ask, comment=comment)
+    """List what passed the gate and waits for a person, show one case, or decide on it; then go on with resume.
+
+    With judge_blind in policy.yaml a case is shown without the gate's verdict until you have given --judge and
+    --probability.
+    """
+    choice, words = _parse_choice({"approve": approve, "reject": reject, "undo": undo}, ask=ask, comment=comment)
+    if probability is not None and judge is None:
+        raise _make_usage_error("a probability needs a judgement", field="--probability", allowed="with --judge")
     with open_run(run, workspace) as (ledger, row):
         from ....evaluation import Reviews
 
         reviews = Reviews.of(ledger, row)
         if factor is None:
-            if choice:
+            if choice or judge is not None:
                 raise _make_usage_error("a decision needs the ID of a case", field="ID", allowed=reviews.waiting())
             _print_cases(list_cases(reviews), row, workspace, as_json=as_json)
-        elif choice is None:
-            _print_case_page(ledger, row, reviews, find_case(reviews, factor), workspace, as_json=as_json)
-        else:
-            record = _decide(ledger, row, find_case(reviews, factor), choice, (words, by))
+            return
+        name = find_case(reviews, factor)
+        person = _find_person(reviews, by, acts=bool(choice or judge is not None))
+        if judge is not None:
+            _judge(reviews, name, (judge, probability), person)
+        if choice is not None:
+            record = _decide(ledger, row, name, choice, (words, person))
             _print_decision(record, workspace, as_json=as_json)
+        elif person and must_judge(reviews, name, person):
+            _print_blind_page(reviews, name, workspace, as_json=as_json)
+        else:
+            _print_case_page(ledger, row, reviews, name, workspace, as_json=as_json)
 
 
-def _parse_choice(*, approve: bool, reject: bool, ask: str | None, comment: str) -> tuple[ReviewChoice | None, str]:
+def _find_person(reviews: Reviews, by: str | None, *, acts: bool) -> str:
+    """Return who acts, or who looks where a look depends on the person; else nobody."""
+    from ....risk import read_policy
+
+    workspace = reviews.ledger.workspace
+    return signer_name(by, workspace, "review:decide") if acts or read_policy(workspace).judge_blind else ""
+
+
+def _judge(reviews: Reviews, case: str, judged: tuple[str, int | None], person: str) -> None:
+    """Record a first judgement, after which the verdict is shown."""
+    choice = parse_judgement(judged[0], "" if judged[1] is None else judged[1])
+    at = datetime.now(UTC).isoformat(timespec="seconds")
+    record_judgement(reviews, BlindJudgement(case, *choice, person, at))
+
+
+def _print_blind_page(reviews: Reviews, name: str, workspace: Path | None, *, as_json: bool) -> None:
+    """Write the page of a case without its verdict, and print it with the page's path."""
+    from ....ledger.files import make_folder, write_whole
+    from ...report.case_page import load_blind_page, print_blind, render_blind
+
+    page = load_blind_page(reviews, name)
+    path = reviews.ledger.runs.folder(reviews.run) / REVIEW_FOLDER / f"{name}.blind.html"
+    make_folder(path.parent)
+    write_whole(path, render_blind(page).encode())
+    place = str(path.resolve())
+    if as_json:
+        print_object({**asdict(page), "judge": FIRST_JUDGEMENTS, "page": place})
+        return
+    print_blind(page)
+    print_plain("The page, with curves of search days:")
+    print_plain(place)
+    words = f"alphaloom review {reviews.run} {name}{workspace_option(workspace)}"
+    print_plain(f"Your first judgement: {words} --judge {'|'.join(FIRST_JUDGEMENTS)} --probability PERCENT")
+
+
+def _parse_choice(flags: dict[ReviewChoice, bool], *, ask: str | None, comment: str) -> tuple[ReviewChoice | None, str]:
     """Return the decision, if any, and the comment."""
-    options: list[tuple[ReviewChoice, bool]] = [("approve", approve), ("reject", reject), ("ask", ask is not None)]
-    choices = [choice for choice, is_given in options if is_given]
+    options = {**flags, "ask": ask is not None}
+    choices = [choice for choice, is_given in options.items() if is_given]
     if len(choices) > 1:
         raise _make_usage_error(
-            "one decision at a time", field="--" + choices[-1], allowed="--approve, --reject or --ask"
+            "one decision at a time", field="--" + choices[-1], allowed="--approve, --reject, --ask or --undo"
         )
     words = [text.strip() for text in (ask or "", comment) if text.strip()]
     if words and not choices:
@@ -93,6 +150,7 @@ def _print_cases(rows: list[CaseLine], run: Run, workspace: Path | None, *, as_j
     for case in rows:
         decision = case.decision
         word = f"{decision['by']}: {decision['decision']}" if decision else "awaiting approval"
+        word += f" (approved by {', '.join(case.approved_by)})" if case.approved_by else ""
         head = f"  {case.id}  {word}  t {number(case.t, 1, sign=True)} on search  "
         console.print(Text(head + summarise_formula(case.text)), soft_wrap=True)
         if decision and decision["comment"]:
@@ -114,6 +172,7 @@ def _print_case_page(
     case = ReviewCase.read(record)
     noted = ledger.events.get(run.id, "agents.hypothesis", case.hypothesis.id if case.hypothesis else "")
     page = build_case_page(run.id, case, noted.body if noted else {}, decision, workspace_option(workspace))
+    page = replace(page, stands=describe_stand(reviews, name) or page.stands)
     path = ledger.runs.folder(run.id) / REVIEW_FOLDER / f"{name}.html"
     make_folder(path.parent)
     write_whole(path, render_case(page).encode())
@@ -129,14 +188,13 @@ def _print_case_page(
     print_plain(place)
 
 
-def _decide(ledger: Ledger, run: Run, case: str, choice: ReviewChoice, words: tuple[str, str | None]) -> dict[str, Any]:
+def _decide(ledger: Ledger, run: Run, case: str, choice: ReviewChoice, words: tuple[str, str]) -> dict[str, Any]:
     """Record a decision, and return it as JSON."""
     from ....evaluation import Reviews
-    from ..options import signer_name
 
-    comment, by = words
+    comment, name = words
     at = datetime.now(UTC).isoformat(timespec="seconds")
-    decision = decide_case(ledger, run, CaseRequest(case, choice, comment, signer_name(by), at))
+    decision = decide_case(ledger, run, CaseRequest(case, choice, comment, name, at))
     facts = tell_decision(Reviews.of(ledger, run), decision)
     return facts | ({"goes_back": _has_budget_left(ledger, run)} if choice == "ask" else {})
 
@@ -155,6 +213,7 @@ def _print_decision(facts: dict[str, Any], workspace: Path | None, *, as_json: b
     waiting = len(facts["waiting"])
     go_on = f"all is decided; next: alphaloom resume {facts['run']}{workspace_option(workspace)}"
     after = f"{plural(waiting, 'case')} still to decide" if waiting else go_on
+    after = f"{facts['approvals']}, another person is needed; {after}" if facts["approvals"] else after
     print_plain(f"{facts['id']}: {facts['decision']} by {facts['by']}; {after}")
     if not facts.get("goes_back", True):
         print_plain("No evaluations or trials are left, so no round will take the change up; the comment is kept.")

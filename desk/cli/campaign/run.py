@@ -190,9 +190,9 @@ def _record_request(ledger: Ledger, row: Run, *, close: bool, process: str | Non
     from ..options import signer_name
 
     if close and row.status != "done":
-        ask_to_close(ledger.events, row.id, signer_name(by))
+        ask_to_close(ledger.events, row.id, signer_name(by, ledger.workspace, "run:control"))
     elif process is not None:
-        ask_to_stop(ledger.events, row.id, signer_name(by))
+        ask_to_stop(ledger.events, row.id, signer_name(by, ledger.workspace, "run:control"))
 
 
 def _await_release(ledger: Ledger, run: str, seconds: float) -> None:

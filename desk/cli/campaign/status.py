@@ -17,7 +17,7 @@ from ..options import AsJson, Workspace
 from ..run_lookup import locate_run
 
 if TYPE_CHECKING:
-    from ....campaign import Best, Counts, ModelSpend
+    from ....campaign import Best, Counts, Funnel, ModelSpend
     from ....ledger import Ledger, Run
 
 
@@ -70,17 +70,19 @@ class RunStanding:
     next: str
 
     @classmethod
-    def of(cls, ledger: Ledger, run: Run, workspace: Path | None = None) -> RunStanding:
+    def of(cls, ledger: Ledger, run: Run, workspace: Path | None = None, counted: Funnel | None = None) -> RunStanding:
         """Read a run's state from its ledger, its lock and its last progress record.
 
-        The next command names the workspace if the person had to.
+        The next command names the workspace if the person had to. `counted` is what was counted of the run before.
         """
         from ....campaign import Funnel, read_last_progress
         from ....evaluation import Reviews
         from ....evidence.gate import PAID_EVENT
 
         reviews, folder = Reviews.of(ledger, run), ledger.runs.folder(run.id)
-        last, funnel, settings = read_last_progress(folder), Funnel(reviews).read(), run.config["settings"]
+        last, funnel, settings = read_last_progress(folder), counted or Funnel(reviews), run.config["settings"]
+        funnel.reviews = reviews  # what counted before did so from a ledger that is closed
+        funnel.read()
         waiting, process = tuple(reviews.waiting()), ledger.runs.holder(run.id)
         state = state_of(run.status, process, waiting)
         return cls(

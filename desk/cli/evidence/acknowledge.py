@@ -39,7 +39,7 @@ def acknowledge(
                 allowed=[one.factor_id for one in found or alarms] or "no alarm waits",
                 code="unknown_alarm",
             )
-        name = signer_name(by)
+        name = signer_name(by, ledger.workspace, "risk:approve")
         acknowledge_alarm(ledger, found[0], reason, name, datetime.now(UTC))
     if as_json:
         print_object({"run": row.id, "id": found[0].factor_id, "by": name, "rank_ic": found[0].rank_ic})

@@ -79,7 +79,7 @@ class NullRuns:
     def place(self) -> Path:
         """The folder of this control."""
         market = self.settings.market
-        paths = [path for path in (market.panel, market.sectors) if path]
+        paths = [path for path in (market.panel, market.sectors, market.actions) if path]
         for path in paths:
             check_given(path)
         files = [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths]

@@ -13,7 +13,7 @@ from ...errors import DeskError
 from ...report.closing import describe_exam, exam_factor_rows, exam_rows
 from ...report.report import SEALED_FILE, read_results, write_report
 from ..console import print_object, print_plain, stderr_console, stdout_console
-from ..options import AsJson, RunName, Workspace
+from ..options import AsJson, By, RunName, Workspace, signed_reason
 from ..run_lookup import locate_run
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ class UnsealResult:
 def open_seal(
     run: RunName,
     reason: Annotated[str, typer.Option("--reason", help="Why; kept in the ledger and shown in every later report.")],
+    by: By = None,
     workspace: Workspace = None,
     as_json: AsJson = False,
 ) -> None:
@@ -56,7 +57,7 @@ def open_seal(
     if not reason.strip():
         raise typer.BadParameter("say why the sealed days are opened: the reason is kept", param_hint="--reason")
     name, place = locate_run(run, workspace)
-    result = open_sealed_days(name, place, reason.strip())
+    result = open_sealed_days(name, place, signed_reason(reason.strip(), by, place, "seal:open"))
     if result.note:
         stderr_console().out(result.note)
     if as_json:

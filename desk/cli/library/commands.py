@@ -16,6 +16,7 @@ from ..formula_source import read_formula_source, summarise_formula
 from ..options import (
     AsJson,
     AsOf,
+    By,
     CampaignFile,
     DataOptions,
     DialectOption,
@@ -26,6 +27,7 @@ from ..options import (
     SectorsFile,
     Workspace,
     refuse_existing,
+    signed_reason,
 )
 from ..run_lookup import DEFAULT_WORKSPACE, open_record
 
@@ -237,6 +239,7 @@ def retire(
     successor: Annotated[
         str, typer.Option("--successor", metavar="ID", help="The accepted successor that takes its place.")
     ] = "",
+    by: By = None,
     workspace: Workspace = None,
     as_json: AsJson = False,
 ) -> None:
@@ -248,6 +251,7 @@ def retire(
 
     _require_reason(reason, "why it is retired")
     with _open_library(workspace) as ledger:
+        reason = signed_reason(reason, by, workspace, "library:write")
         entry = retire_factor(ledger, factor, reason, _today(), successor)
     _print_status(entry, "retired", reason, as_json=as_json)
 
@@ -256,6 +260,7 @@ def retire(
 def restore(
     factor: FactorName,
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is kept with the factor.")],
+    by: By = None,
     workspace: Workspace = None,
     as_json: AsJson = False,
 ) -> None:
@@ -267,6 +272,7 @@ def restore(
 
     _require_reason(reason, "why it comes back")
     with _open_library(workspace) as ledger:
+        reason = signed_reason(reason, by, workspace, "library:write")
         entry = restore_factor(ledger, factor, reason, _today())
     _print_status(entry, f"{entry.status} again", reason, as_json=as_json)
 

@@ -247,7 +247,8 @@ def release(
 
     with _open_store(workspace) as store:
         begin = datetime.combine(since, time.min, UTC) if since else None
-        decision = release_text(store, _find_text(store, text).id, (signer_name(by), reason), begin, datetime.now(UTC))
+        name, person = _find_text(store, text).id, signer_name(by, workspace, "text:release")
+        decision = release_text(store, name, (person, reason), begin, datetime.now(UTC))
     facts = {"id": decision.id, "by": decision.who, "reason": decision.reason, "served_from": decision.at.isoformat()}
     if as_json:
         print_object(facts)

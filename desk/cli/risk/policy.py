@@ -67,6 +67,8 @@ def diff(
 def _print_policy(facts: Mapping[str, Any], place: Path) -> None:
     source = facts["file"] or f"{SHIPPED_POLICY} ({place} has no policy.yaml)"
     print_plain(f"Policy: {source}, digest {facts['digest'][:16]}.")
+    for name, value in facts["people"].items():
+        print_plain(f"{name}: {format_setting(value)}")
     rows = [
         [row["limit"], format_setting(row["value"]), row["unit"],
          f"{format_setting(row['shipped'])} ({name_change(row['change'])})" if row["change"] else ""]

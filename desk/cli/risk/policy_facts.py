@@ -49,7 +49,7 @@ def load_policy(file: Path | None, workspace: Path) -> tuple[Policy, str]:
 
 def describe_policy(policy: Policy, source: str, today: date) -> dict[str, Any]:
     """Return a policy as plain facts: each limit with its unit and the shipped value, and the exceptions."""
-    from ....risk import LIMIT_UNITS, Policy, RiskLimits, compare_policies, digest_policy
+    from ....risk import LIMIT_UNITS, PEOPLE_RULES, Policy, RiskLimits, compare_policies, digest_policy
 
     shipped = Policy()
     changes = {one.name: one.change for one in compare_policies(policy, shipped)}
@@ -77,6 +77,7 @@ def describe_policy(policy: Policy, source: str, today: date) -> dict[str, Any]:
         "digest": digest_policy(policy),
         "day": today.isoformat(),
         "limits": limits,
+        "people": {name: getattr(policy, name) for name in PEOPLE_RULES},
         "exceptions": exceptions,
     }
 

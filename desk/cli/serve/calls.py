@@ -156,7 +156,8 @@ def export(
     from ....ledger.calls import export_calls
 
     refuse_existing(file, force=force)
-    exported = export_calls(_find_folder(workspace), file, by=signer_name(by), now=datetime.now(UTC))
+    name = signer_name(by, workspace, "supervise")
+    exported = export_calls(_find_folder(workspace), file, by=name, now=datetime.now(UTC))
     if as_json:
         facts = {"file": str(file.resolve()), "summary": str(exported.summary.resolve())}
         print_object({**facts, "ok": not exported.reading.findings, **exported.reading.record()})

@@ -1,0 +1,59 @@
+"""The pages of a case before its verdict is shown, and of how such first judgements turned out."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+
+from ...ledger import compute_digest
+from ..blind import BlindJudgement, Calibration, parse_judgement, read_calibrations, record_judgement
+from ..decisions import find_case
+from ..errors import DeskError
+from ..report.case_page import BlindPage, load_blind_page
+from ..users import PersonScope
+from .pages import PageRequest
+
+
+@dataclass(frozen=True)
+class BlindCase:
+    """A case without anything that the gate found, and the digest of this page."""
+
+    blind: BlindPage
+    shown: str
+
+
+def load_blind(view: PageRequest) -> BlindCase:
+    """Return a case as it is shown before the first judgement."""
+    from ...evaluation import Reviews, find_campaign
+
+    reviews = Reviews.of(view.ledger, find_campaign(view.ledger, view.path["run"]))
+    page = load_blind_page(reviews, find_case(reviews, view.path["case"]))
+    return BlindCase(page, compute_digest(asdict(page)))
+
+
+def judge(view: PageRequest, form: dict[str, str]) -> str:
+    """Record a first judgement, and return the page with the verdict."""
+    from ...evaluation import Reviews, find_campaign
+
+    reviews = Reviews.of(view.ledger, find_campaign(view.ledger, view.path["run"]))
+    now = load_blind(view)
+    if form.get("shown") != now.shown:
+        raise DeskError("The case has changed since this page was opened.", field="case", code="case_changed")
+    choice = parse_judgement(form.get("judge", ""), form.get("probability", ""))
+    at = datetime.now(UTC).isoformat(timespec="seconds")
+    record_judgement(reviews, BlindJudgement(now.blind.id, *choice, view.person, at, now.shown))
+    return f"/runs/{reviews.run}/cases/{now.blind.id}"
+
+
+@dataclass(frozen=True)
+class CalibrationPage:
+    """One's own calibration; everybody's for who supervises."""
+
+    people: list[Calibration]
+
+
+def load_calibration(view: PageRequest) -> CalibrationPage:
+    """Return the calibrations that a person may see."""
+    sees_all = view.signer.may(PersonScope.SUPERVISE)
+    people = read_calibrations(view.ledger)
+    return CalibrationPage([one for one in people if sees_all or one.person.casefold() == view.person.casefold()])

@@ -1,0 +1,155 @@
+"""The desk in a real browser: worked by keyboard, across a restart, each page looked at for faults (`make browser`)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from alphaloom.evaluation import Reviews
+from alphaloom.ledger import Ledger
+
+from ..workspace import CASE, LEAK, lay
+
+pytestmark = pytest.mark.slow
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: make browser installs it")
+axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+SHOTS = Path("build") / "desk"
+PLACES = {
+    "inbox": "/inbox", "case": f"/runs/r1/cases/{CASE}", "alarm": f"/runs/r1/alarms/{LEAK}", "runs": "/runs",
+    "run": "/runs/r1", "library": "/library", "factor": f"/library/{LEAK}", "books": "/books", "lost": "/nowhere",
+}  # fmt: skip  # a table
+LOOKS = [("light", 1280), ("dark", 1280), ("light", 400)]
+
+
+class Server:
+    """The command `alphaloom desk` on a workspace, in a process of its own."""
+
+    def __init__(self, workspace: Path, port: int = 0) -> None:
+        command = [sys.executable, "-m", "alphaloom", "desk", "--workspace", str(workspace), "--by", "ada"]
+        self.process = subprocess.Popen([*command, "--port", str(port)], stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout
+        self.launch = next(line.strip() for line in self.process.stdout if "/enter/" in line)
+        self.home = self.launch.partition("/enter/")[0]
+
+    def stop(self) -> None:
+        self.process.send_signal(signal.SIGINT)
+        assert self.process.wait(20) in (0, 130)
+        if self.process.stdout:
+            self.process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium here")
+    with playwright.sync_playwright() as started:
+        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+        opened = started.chromium.launch(executable_path=CHROMIUM, args=arguments)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    lay(tmp_path)
+    started = Server(tmp_path)
+    yield started
+    started.stop()
+
+
+def test_a_case_and_an_alarm_are_decided_by_keyboard_across_a_restart(browser: Any, tmp_path: Path) -> None:
+    lay(tmp_path)
+    first = Server(tmp_path)
+    page = browser.new_page()
+    page.goto(first.launch)
+    page.wait_for_url("**/inbox")
+    for _ in range(2):
+        page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/cases/{CASE}")
+    first.stop()
+    second = Server(tmp_path, int(first.home.rpartition(":")[2]))
+    page.keyboard.press("c")
+    page.keyboard.type("reads the volume of whole months")
+    page.keyboard.press("Tab")
+    page.keyboard.press("1")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_url(f"**/alarms/{LEAK}")
+    page.keyboard.press("c")
+    page.keyboard.type("both fields are of the close")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_url("**/inbox")
+    assert "Nothing waits" in page.inner_text("h1")
+    page.close()
+    second.stop()
+    with Ledger.open(tmp_path, clock=lambda: datetime.now(UTC)) as ledger:
+        decision = Reviews.of(ledger, ledger.runs.find("r1")).decision(CASE)
+    assert decision
+    assert (decision.by, decision.decision, decision.comment) == ("ada", "approve", "reads the volume of whole months")
+
+
+@pytest.mark.parametrize(("scheme", "width"), LOOKS)
+def test_no_page_has_a_fault(browser: Any, server: Server, scheme: str, width: int) -> None:
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    said: list[str] = []
+    context = browser.new_context(
+        color_scheme=scheme, viewport={"width": width, "height": 900}, reduced_motion="reduce"
+    )
+    page = context.new_page()
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("dialog", lambda dialog: said.append(f"a script ran: {dialog.message}"))
+    page.goto(server.launch)
+    page.wait_for_url("**/inbox")
+    faults: dict[str, Any] = {}
+    for name, place in PLACES.items():
+        page.goto(server.home + place)
+        page.screenshot(path=SHOTS / f"{name}-{scheme}-{width}.png", full_page=True)
+        found = axe.Axe().run(page).response["violations"]
+        serious = [one for one in found if one["impact"] in ("serious", "critical")]
+        faults[name] = [(one["id"], one["nodes"][0]["html"][:120]) for one in serious]
+        wider = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        faults[name] += [f"{wider} px wider than the screen"] * (wider > 0)
+    context.close()
+    assert {name: found for name, found in faults.items() if found} == {}
+    assert [line for line in said if "404" not in line] == []
+
+
+def test_pages_work_without_script_and_at_200_percent(browser: Any, server: Server) -> None:
+    context = browser.new_context(java_script_enabled=False, viewport={"width": 640, "height": 450})
+    page = context.new_page()
+    page.goto(server.launch)
+    page.click("text=To the inbox")
+    page.click(f'a[href="/runs/r1/cases/{CASE}"]')
+    page.check("input[value=reject]")
+    page.fill("textarea", "too thin")
+    page.click("button.main")
+    assert page.url.endswith(f"/alarms/{LEAK}")
+    context.close()
+
+
+def test_another_page_of_the_browser_can_neither_read_nor_change(browser: Any, server: Server) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(server.launch)
+    page.wait_for_url("**/inbox")
+    refused: Callable[[str], str] = page.evaluate
+    page.goto("data:text/html,<p>elsewhere</p>")
+    script = f"fetch('{server.home}/inbox.json', {{credentials: 'include'}}).then(r => r.text()).catch(() => 'refused')"
+    assert refused(script) == "refused"
+    form = f"<form method=post action={server.home}/runs/r1/cases/{CASE}><input name=choice value=approve></form>"
+    page.set_content(form)
+    with page.expect_navigation():
+        page.evaluate("document.forms[0].submit()")
+    assert "came from another page" in page.inner_text("body")
+    context.close()
