@@ -8,6 +8,7 @@ from ..lazy import lazy_names
 
 if TYPE_CHECKING:
     from .book import BookData as BookData, BookStep as BookStep, read_step as read_step, step_book as step_book
+    from .book_log import NOT_LOGGED as NOT_LOGGED
     from .book_profit import BookProfit as BookProfit, attribute_profit as attribute_profit
     from .book_record import (
         WORKSPACE as WORKSPACE,
@@ -49,6 +50,7 @@ else:
         {
             "book": "BookData BookStep read_step step_book",
             "book_profit": "BookProfit attribute_profit",
+            "book_log": "NOT_LOGGED",
             "book_record": (
                 "BookFlow BookSettings WORKSPACE find_book list_flows list_orders list_steps list_waiting_flows "
                 "list_waiting_orders open_book order_mode pay_book"

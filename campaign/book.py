@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from typing import Any, Final
@@ -19,9 +18,9 @@ from typing import Any, Final
 import numpy as np
 
 from ..evidence import EvidenceSettings
-from ..ledger import Boundaries, Ledger, canonical_json, compute_digest, wait_while_locked
+from ..ledger import Boundaries, Ledger, canonical_json, compute_digest
 from ..market import Panel
-from ..portfolio import DayPrices, Fill, PaperAccount, TradingTerms, trade_day
+from ..portfolio import DayPrices, Fill, PaperAccount, TradingTerms, find_corrections, rename_keys, trade_day
 from ..risk import (
     BP,
     DAYS_OF_TURNOVER,
@@ -29,6 +28,7 @@ from ..risk import (
     Mode,
     Policy,
     RiskError,
+    RiskLimits,
     SignalChange,
     Sizing,
     Standing,
@@ -41,15 +41,19 @@ from ..sandbox import Runner
 from .book_log import log_steps
 from .book_record import (
     STEP_EVENT,
+    BookFlow,
+    BookOrder,
     BookSettings,
     find_book,
+    hold_book,
+    is_laxer,
     list_flows,
     list_orders,
     list_steps,
     list_waiting_flows,
     list_waiting_orders,
 )
-from .facts import SymbolFacts, list_sessions, make_state, read_facts
+from .facts import SymbolFacts, bind_policy, list_sessions, make_state, read_facts, read_prices, trace_holdings
 from .sighting import split_rows, watch_library
 from .targets import LiveBooks, add_weights, find_live_books
 from .trade import HOLIDAY_DAYS, next_trading_day
@@ -57,7 +61,9 @@ from .windows import find_windows, name_window, refuse_unpaid_days
 
 CARRIED: Final = ("account", "ungated", "approved", "reducing", "asked", "mode", "recent_e8")
 """What a step takes over from the one before."""
-NOTHING_WAITS: Final[dict[str, Any]] = {"flows": [], "orders": []}
+NOTHING_GIVEN: Final[dict[str, Any]] = {"flows": [], "orders": [], "revised": None}
+MOST_NEW_MONEY: Final = 0.5
+"""Money that comes in, as a share of equity, beyond which approvals are too small a question for the new book."""
 MIN_HELD_SHARE: Final = 0.5
 """Share of the held symbols that a panel must have to be the book's."""
 
@@ -89,6 +95,14 @@ class BookStep:
         What may pass: everything ("active"), only what reduces ("reducing"), or nothing ("halted").
     late
         Whether the step was recorded on the day that it is for, or later: then it is no forward evidence.
+    renamed
+        Each symbol that changed since the step before, with its new one.
+    corrections
+        What a panel corrected by more than 5 %, which is profit or loss: symbol, price that was, price now.
+    held_back
+        Symbols whose approved increases were dropped, since too much money came in.
+    revised
+        Why the panel may lack the day of the step before, and who said so; None where it has it.
     """
 
     day: str
@@ -102,7 +116,11 @@ class BookStep:
     library: Mapping[str, Any]
     window: str
     late: bool
-    mode: Mode = "active"
+    mode: Mode
+    renamed: Mapping[str, str]
+    corrections: Sequence[tuple[str, float, float]]
+    held_back: Sequence[str]
+    revised: tuple[str, str] | None
 
 
 @dataclass(frozen=True)
@@ -119,6 +137,11 @@ class BookData:
         The first day of a new book, whose close is the first that is decided on; the panel's last day by default.
     rules
         How the library is watched on new days.
+    limits
+        What a campaign file asks of the risk gate: it may tighten the policy.
+    revised
+        Why the panel lacks the day of the last step, and who says so: the book goes on from the panel's last day
+        before it.
     """
 
     panel: Panel
@@ -126,6 +149,8 @@ class BookData:
     runner: Runner | None = None
     since: date | None = None
     rules: EvidenceSettings = field(default_factory=EvidenceSettings)
+    limits: RiskLimits | None = None
+    revised: tuple[str, str] | None = None
 
     def list_new_rows(self, last: str) -> range:
         """Return the rows after a day, or those of a new book."""
@@ -155,7 +180,8 @@ def step_book(
     told
         Is called after each step.
     noted
-        Is called with each line on the library: what is decaying or retired now, or why it was not watched.
+        Is called with each line on the library (what is decaying or retired now, or why it was not watched), and on
+        symbols of the policy that the panel does not have.
 
     Raises
     ------
@@ -164,9 +190,7 @@ def step_book(
         paid for.
     """
     book, settings = find_book(ledger, name)
-    with ExitStack() as held:
-        why = "since another process steps this book"
-        wait_while_locked(lambda: held.enter_context(ledger.runs.lock(book)), why)
+    with hold_book(ledger, book):
         done = list_steps(ledger, book)
         _refuse_since(data, done)
         rows = data.list_new_rows(done[-1]["day"] if done else "")
@@ -175,27 +199,54 @@ def step_book(
             return []
         known_windows = _check_data(ledger, data, done, rows, clock().date())
         watch_library(ledger, data.panel, data.dataset, data.rules, data.runner, noted)
-        waiting, steps = _list_waiting(ledger, book, done), list[BookStep]()
+        revised = data.revised if done and _lacks_last_day(data, rows, done[-1]) else None
+        waiting, steps = _Waiting.read(ledger, book, done, revised), list[BookStep]()
+        for line in bind_policy(read_policy(ledger.workspace), data.panel)[1]:
+            noted(line)
         for part in split_rows(ledger, data.panel, rows):
             live = _find_live(ledger, data, settings, done, part[0])
             refuse_unpaid_days(ledger, data.panel, data.dataset, part, live.sizing.evidence, known_windows)
-            terms = _read_terms(ledger, live, settings)
+            terms = _read_terms(ledger, live, settings, data.panel, data.limits)
             for row in part:
                 last = done[-1] if done else begin(settings)
-                inputs = {**terms, **_read_day(data.panel, row, live.parts(row), last, terms["policy"]), **waiting}
+                inputs = {**terms, **_read_day(data.panel, row, live.parts(row), last, terms["policy"])}
+                inputs |= waiting.take(inputs["prices"]["day"])
                 done.append(_record_step(ledger, book, inputs, last, known_windows, clock()))
-                waiting = NOTHING_WAITS
                 steps.append(read_step(done[-1]))
                 told(steps[-1])
             log_steps(ledger, book, done, clock)
         return steps
 
 
-def _list_waiting(ledger: Ledger, book: str, done: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the flows of money and the orders that no step has taken in, by number."""
-    flows = list_waiting_flows(list_flows(ledger, book), done)
-    orders = list_waiting_orders(list_orders(ledger, book), done)
-    return {"flows": [[one.key, one.amount] for one in flows], "orders": [[one.key, one.mode] for one in orders]}
+@dataclass
+class _Waiting:
+    """What people gave a book and no step has taken in."""
+
+    flows: list[BookFlow]
+    orders: list[BookOrder]
+    revised: tuple[str, str] | None
+
+    @classmethod
+    def read(
+        cls, ledger: Ledger, book: str, done: Sequence[Mapping[str, Any]], revised: tuple[str, str] | None
+    ) -> _Waiting:
+        """Return what waits; nobody gives more while the book is held."""
+        flows = list_waiting_flows(list_flows(ledger, book), done)
+        return cls(flows, list_waiting_orders(list_orders(ledger, book), done), revised)
+
+    def take(self, day: str) -> dict[str, Any]:
+        """Take out what was given before a day, each with the digest of its record, as a JSON-able object."""
+        flows = [one for one in self.flows if one.precedes(day)]
+        orders = [one for one in self.orders if one.precedes(day)]
+        taken = {
+            "flows": [[one.key, one.amount, one.digest] for one in flows],
+            "orders": [[one.key, one.mode, one.is_signed_twice, one.digest] for one in orders],
+            "revised": list(self.revised) if self.revised else None,
+        }
+        self.flows = [one for one in self.flows if one not in flows]
+        self.orders = [one for one in self.orders if one not in orders]
+        self.revised = None
+        return taken
 
 
 def _record_step(
@@ -256,20 +307,32 @@ def _refuse_data(data: BookData, rows: Sequence[int], last: Mapping[str, Any] | 
         raise _data_error("The panel has days that are still to come.", newest, f"days up to {today.isoformat()}")
     if last is None:
         return
-    if last["day"] not in {str(day) for day in data.panel.dates[max(rows[0] - 1, 0) : rows[0]]}:
-        raise _data_error(
-            "The panel lacks the day of the last step.", str(data.panel.dates[0]), f"a row for {last['day']}"
-        )
-    held = last["account"]["holdings"]
-    there = len({*held} & {*data.panel.symbols})
-    if there < MIN_HELD_SHARE * len(held):
-        raise _data_error(
-            "The panel is of other symbols.", f"{there} of {len(held)} held", "the symbols that the book holds"
-        )
+    if not _lacks_last_day(data, rows, last) or (data.revised and rows[0]):
+        held = {symbol: holding[2] for symbol, holding in last["account"]["holdings"].items()}
+        there = len({data.panel.trace(symbol, day) for symbol, day in held.items()} & {*data.panel.symbols})
+        if there < MIN_HELD_SHARE * len(held):
+            hint = (
+                "If they were renamed, list date, symbol and new_symbol in a file, and name it in a campaign file "
+                "(market.symbol_changes) for --campaign."
+            )
+            got, allowed = f"{there} of {len(held)} held", "the symbols that the book holds, or their changes"
+            raise _data_error("The panel is of other symbols.", got, allowed, hint)
+        return
+    hint = (
+        "If the day was a mistake of an earlier panel, add --revised REASON --by WHO: the book goes on from the last "
+        "day before it, and what was filled stays."
+    )
+    got = f"{data.panel.dates[0]} to {data.panel.dates[-1]}"
+    raise _data_error("The panel lacks the day of the last step.", got, f"a row for {last['day']}", hint)
 
 
-def _data_error(message: str, got: str, allowed: str) -> RiskError:
-    return RiskError(message, field="--panel", got=got, allowed=allowed, hint="Nothing was stepped.", code="book_data")
+def _lacks_last_day(data: BookData, rows: Sequence[int], last: Mapping[str, Any]) -> bool:
+    return last["day"] not in {str(day) for day in data.panel.dates[max(rows[0] - 1, 0) : rows[0]]}
+
+
+def _data_error(message: str, got: str, allowed: str, hint: str = "") -> RiskError:
+    hint = f"Nothing was stepped. {hint}".strip()
+    return RiskError(message, field="--panel", got=got, allowed=allowed, hint=hint, code="book_data")
 
 
 def _find_live(
@@ -288,12 +351,15 @@ def _find_live(
         return LiveBooks({}, {}, [], data.panel.symbols, closing=Sizing(*last))
 
 
-def _read_terms(ledger: Ledger, live: LiveBooks, settings: BookSettings) -> dict[str, Any]:
+def _read_terms(
+    ledger: Ledger, live: LiveBooks, settings: BookSettings, panel: Panel, limits: RiskLimits | None = None
+) -> dict[str, Any]:
     """Return what every step of one call rests on, as a JSON-able object."""
     sizing, known = live.sizing, read_standings(ledger, live.sizing.evidence)
+    policy, _ = bind_policy(live.tighten(read_policy(ledger.workspace), limits), panel)
     return {
         "sizing": [sizing.horizon_days, sizing.doubt_e8, sizing.reason, sizing.evidence],
-        "policy": live.tighten(read_policy(ledger.workspace)).model_dump(mode="json"),
+        "policy": policy.model_dump(mode="json"),
         "standings": {
             name: {**standing.record(), "status": live.statuses.get(name, standing.status)}
             for name, standing in known.items()
@@ -321,13 +387,15 @@ def _read_day(
 ) -> dict[str, Any]:
     """Return what a step reads of a day and of the step before, as a JSON-able object."""
     held = {**last["ungated"]["holdings"], **last["account"]["holdings"]}
-    names = sorted({*held, *last["approved"], *last["asked"]})
+    days = dict.fromkeys({*last["approved"], *last["asked"]}, last.get("day", ""))
+    renamed = trace_holdings(panel, {**days, **{name: holding[2] for name, holding in held.items()}})
+    names = sorted({renamed.get(name, name) for name in (*held, *days)})
     past, priced = panel.rows(0, row + 1), {*names}.union(*parts.values())
     facts = read_facts(past, priced, with_styles=limits["style_cap_bp"] is not None)
     return {
         **{part: last[part] for part in CARRIED},
         "approved_for": last["decided_for"],
-        "prices": _read_prices(panel, row, names, {name: holding[2] for name, holding in held.items()}),
+        "prices": read_prices(panel, row, names, _list_kept_days(last), renamed),
         "parts": parts,
         "facts": {name: one.record() for name, one in facts.items()},
         "sessions": [day.isoformat() for day in list_sessions(past)],
@@ -335,37 +403,13 @@ def _read_day(
     }
 
 
-def _read_prices(panel: Panel, row: int, names: list[str], seen: Mapping[str, str]) -> dict[str, Any]:
-    """Return the day's prices of some symbols, and each holding's close on the day of its last value.
-
-    `seen` is the day of the last value of each holding.
-    """
-    column = {symbol: place for place, symbol in enumerate(panel.symbols)}
-    valued = {day: int(np.searchsorted(panel.dates, np.datetime64(day, "D"))) for day in {*seen.values()}}
-    rows = {day: place for day, place in valued.items() if place < panel.days and str(panel.dates[place]) == day}
-
-    def at(field: str, places: Mapping[str, int]) -> dict[str, float]:
-        """Return the cells that have a price, by symbol; row -1 is before the panel."""
-        values = panel.fields[field]
-        cells = {
-            name: float(values[place, column[name]]) for name, place in places.items() if name in column and place >= 0
-        }
-        return {name: cell for name, cell in cells.items() if np.isfinite(cell) and (cell > 0 or field == "volume")}
-
-    today, last = dict.fromkeys(names, row), {name: rows[day] for name, day in seen.items() if day in rows}
-    opens, closes, volumes = (at(field, today) for field in ("open", "close", "volume"))
-    if panel.volumes == "quoted" and "close_raw" in panel.fields:  # in shares of the closes, as the book holds them
-        quotes = at("close_raw", today)
-        volumes |= {name: volumes[name] * quotes[name] / closes[name] for name in {*volumes} & {*quotes} & {*closes}}
-    return {
-        "day": str(panel.dates[row]),
-        "opens": opens,
-        "closes": closes,
-        "volumes": volumes,
-        "last": at("close", last),
-        "before": at("close", {name: place - 1 for name, place in last.items()}),
-        "previous": at("close", dict.fromkeys(names, row - 1)),
-    }
+def _list_kept_days(last: Mapping[str, Any]) -> dict[str, set[str]]:
+    """Return the days whose closes the two accounts keep of each holding."""
+    kept: dict[str, set[str]] = {}
+    for part in ("account", "ungated"):
+        for name, one in PaperAccount.restore(last[part]).holdings.items():
+            kept.setdefault(name, set()).update(day for day in (one.day, one.before_day) if day)
+    return kept
 
 
 def take_step(inputs: Mapping[str, Any]) -> dict[str, Any]:
@@ -374,11 +418,12 @@ def take_step(inputs: Mapping[str, Any]) -> dict[str, Any]:
     prices = DayPrices(**inputs["prices"])
     policy = Policy.model_validate_json(json.dumps(inputs["policy"]))
     flow = sum_flows(inputs["flows"])
-    before, plain = (PaperAccount.restore(inputs[part]).with_flow(flow) for part in ("account", "ungated"))
-    before, mode = _obey(before, inputs["mode"], [mode for _, mode in inputs["orders"]])
-    approved = _choose_orders(inputs, policy, mode, prices.day)
-    account, fills = _trade(before, approved, prices, settings.trading, inputs["reducing"])
-    ungated, _ = _trade(plain, inputs["asked"], prices, settings.trading)
+    start, plain = (PaperAccount.restore(inputs[part]) for part in ("account", "ungated"))
+    before, mode = _obey(start.with_flow(flow), inputs["mode"], inputs["orders"])
+    approved, held_back = _choose_orders(inputs, policy, mode, flow / start.equity if start.equity > 0 else 0.0)
+    reducing = {prices.renamed.get(name, name) for name in inputs["reducing"]}
+    account, fills = _trade(before, rename_keys(approved, prices.renamed), prices, settings.trading, reducing)
+    ungated, _ = _trade(plain.with_flow(flow), rename_keys(inputs["asked"], prices.renamed), prices, settings.trading)
     horizon, doubt, reason, evidence = inputs["sizing"]
     weights = add_weights(inputs["parts"]) if account.equity > 0 else {}  # a ruined book is closed
     mode = _halt(mode, account, policy)
@@ -406,30 +451,44 @@ def take_step(inputs: Mapping[str, Any]) -> dict[str, Any]:
         "asked": {signal.asset: signal.target_e8 for signal in sized.signals},
         "flows": inputs["flows"],
         "orders": inputs["orders"],
+        "revised": inputs["revised"],
+        "renamed": dict(prices.renamed),
+        "corrections": [list(row) for row in find_corrections(start, prices)],
+        "held_back": held_back,
         "mode": mode,
         "recent_e8": recent,
         "library": inputs["library"],
     }
 
 
-def _obey(account: PaperAccount, mode: Mode, orders: Sequence[Mode]) -> tuple[PaperAccount, Mode]:
+def _obey(account: PaperAccount, mode: Mode, orders: Iterable[Sequence[Any]]) -> tuple[PaperAccount, Mode]:
     """Return the account and the state of trading after people's orders.
 
     A resumed book counts its falls from where it stands, also one that only its trailing drawdown held to reductions.
+    An order of one person lets no more pass than before: the book may have halted itself after it was given.
     """
-    for order in orders:
+    for _, order, is_signed_twice, _ in orders:
         if order == "active":
             account = replace(account, high_water=account.equity)
-        mode = order
+        mode = order if is_signed_twice or not is_laxer(order, mode) else mode
     return account, mode
 
 
-def _choose_orders(inputs: Mapping[str, Any], policy: Policy, mode: Mode, day: str) -> Mapping[str, int]:
-    """Return the approved targets that are still to be filled."""
-    if policy.kill_switch or mode == "halted" or not _is_current(inputs["approved_for"], day):
-        return {}
+def _choose_orders(
+    inputs: Mapping[str, Any], policy: Policy, mode: Mode, new_money: float
+) -> tuple[Mapping[str, int], list[str]]:
+    """Return the approved targets that are still to be filled, and the increases that new money holds back.
+
+    Targets are shares of equity, and the gate asked how long selling them takes at the equity of that time. Where no
+    limit on volume follows and much money comes in, the answer no longer holds for increases.
+    """
+    if policy.kill_switch or mode == "halted" or not _is_current(inputs["approved_for"], inputs["prices"]["day"]):
+        return {}, []
     approved: Mapping[str, int] = inputs["approved"]
-    return approved if mode == "active" else {name: approved[name] for name in inputs["reducing"]}
+    reductions = {name: approved[name] for name in inputs["reducing"]}
+    if mode == "active" and new_money > MOST_NEW_MONEY and not inputs["settings"]["max_volume_share"]:
+        return reductions, sorted(approved.keys() - reductions.keys())
+    return (approved if mode == "active" else reductions), []
 
 
 def _halt(mode: Mode, account: PaperAccount, policy: Policy) -> Mode:
@@ -444,19 +503,19 @@ def _measure_turnover(fills: Sequence[Fill], account: PaperAccount) -> int:
     return round(traded / account.equity * UNITS_PER_EQUITY) if account.equity > 0 else 0
 
 
-def sum_flows(flows: Iterable[tuple[str, float]]) -> float:
+def sum_flows(flows: Iterable[Sequence[Any]]) -> float:
     """Return the money of a step's flows."""
-    return math.fsum(amount for _, amount in flows)
+    return math.fsum(flow[1] for flow in flows)
 
 
 def gate_days(
     ledger: Ledger, panel: Panel, live: LiveBooks, settings: BookSettings, rows: Sequence[int]
 ) -> Iterator[dict[str, Any]]:
     """Yield the steps of a book that nobody keeps: nothing is recorded."""
-    terms, last = _read_terms(ledger, live, settings), begin(settings)
+    terms, last = _read_terms(ledger, live, settings, panel), begin(settings)
     for row in rows:
         day = _read_day(panel, row, live.parts(row), last, terms["policy"])
-        last = take_step({**terms, **day, **NOTHING_WAITS})
+        last = take_step({**terms, **day, **NOTHING_GIVEN})
         yield last
 
 
@@ -498,4 +557,8 @@ def read_step(body: Mapping[str, Any]) -> BookStep:
         body["window"],
         body["late"],
         body["mode"],
+        body["renamed"],
+        tuple(tuple(row) for row in body["corrections"]),
+        tuple(body["held_back"]),
+        tuple(body["revised"]) if body["revised"] else None,
     )

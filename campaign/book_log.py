@@ -12,12 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from ..ledger import Ledger, compute_digest
 from ..ledger.calls import CALLS_FOLDER, CallLog, CallOutcome, ToolCall, list_calls
 from .book_record import STEP_EVENT
 
+NOT_LOGGED: Final = "not in the log of calls"
 LoggedSteps = Mapping[str, Sequence[str]]
 """The digests under which the log has each day's step, the oldest first."""
 
@@ -52,6 +53,8 @@ def log_steps(ledger: Ledger, book: str, steps: Sequence[Mapping[str, Any]], clo
 
 
 def compare_with_log(logged: LoggedSteps, body: Mapping[str, Any]) -> list[str]:
-    """Return what the log says against a step of the record; empty where it says the same, or nothing."""
+    """Return what the log says against a step of the record; empty where it says the same."""
     digests = logged.get(body["day"], ())
-    return ["its line in the log of calls"] if digests and digests[0] != compute_digest(body) else []
+    if not digests:
+        return [NOT_LOGGED]
+    return [] if digests[0] == compute_digest(body) else ["its line in the log of calls"]

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from ..ledger import Ledger
-from ..portfolio import OTHER, divide_profit, measure_profit
+from ..portfolio import OTHER, divide_profit, measure_profit, rename_keys
 from .book import begin, read_step
 from .book_record import find_book, list_steps
 from .facts import SymbolFacts
@@ -57,7 +57,8 @@ def attribute_profit(ledger: Ledger, name: str) -> BookProfit:
     decided: dict[str, tuple[Mapping[str, float], Mapping[str, float]]] = {}
     for body in list_steps(ledger, book):
         inputs, step = json.loads(ledger.objects.get(body["inputs"])), read_step(body)
-        profit = measure_profit(step.account.restore(before), step.account, step.fills)
+        profit = rename_keys(measure_profit(step.account.restore(before), step.account, step.fills), step.renamed)
+        decided = {run: (rename_keys(part, step.renamed), factors) for run, (part, factors) in decided.items()}
         for symbol, money in profit.items():
             tables["symbol"][symbol].append(money)
             sector = SymbolFacts(*inputs["facts"][symbol]).sector if symbol in inputs["facts"] else ""

@@ -1,24 +1,32 @@
 """A paper book in the ledger: its name and settings, its steps, and the money that people pay in or take out.
 
-A book is a run of the ledger whose id begins with "book-". Steps and flows are its events.
+A book is a run of the ledger whose id begins with "book-". Steps, flows and orders are its events. They are recorded
+one at a time, under the lock of the book.
+
+**What is taken in when.** A step of a day fills at that day's open, so it may take in only what was given before. The
+hour of the open is not known. So a flow or an order is taken in by the first step of a day after the one (UTC) on which
+it was given: nobody who has seen a day can still act on it.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from ..evidence.scoring import Costs
-from ..ledger import Ledger, LedgerConflict, Run
+from ..ledger import Ledger, LedgerConflict, Run, compute_digest, wait_while_locked
 from ..portfolio import PaperAccount, TradingTerms
-from ..risk import Mode, RiskError
+from ..risk import BP, MODES, Mode, RiskError, RiskLimits, read_policy
+from .facts import CENTS
 
 WORKSPACE: Final = Path(".alphaloom")
 PREFIX: Final = "book-"
@@ -49,47 +57,63 @@ class BookSettings(BaseModel):
 
 
 @dataclass(frozen=True)
-class BookFlow:
+class BookRequest:
+    """What a person gives to a book: its number as text that sorts, and the ISO time of the record."""
+
+    key: str
+    at: str
+
+    @property
+    def digest(self) -> str:
+        """Return the SHA-256 of all that is on record of it."""
+        return compute_digest({name: value for name, value in asdict(self).items() if name != "key"})
+
+    def precedes(self, day: str) -> bool:
+        """Return whether it was given on a day (UTC) before an ISO day."""
+        return self.at[: len(day)] < day
+
+
+@dataclass(frozen=True)
+class BookFlow(BookRequest):
     """Money that a person pays into a book, negative where it is taken out.
 
     Attributes
     ----------
-    key
-        Number of the flow, as text that sorts.
     amount
         Money in the prices' currency.
-    by, at
-        The person, and the ISO time of the record.
+    by
+        The person.
     """
 
-    key: str
     amount: float
     by: str
-    at: str
 
 
 @dataclass(frozen=True)
-class BookOrder:
-    """What a person orders: a halt, reductions alone, or that trading is resumed; the next step takes it in.
+class BookOrder(BookRequest):
+    """What a person orders: a halt, reductions alone, or that trading is resumed; a step of a later day takes it in.
 
     Attributes
     ----------
-    key
-        Number of the order, as text that sorts.
     mode
         What may pass from the next step on.
     reason, by, second
         Why, the person, and who else agrees: nobody where trading is only stopped.
-    at
-        ISO time of the record.
     """
 
-    key: str
     mode: Mode
     reason: str
     by: str
     second: str
-    at: str
+
+    @property
+    def is_signed_twice(self) -> bool:
+        """Return whether two persons gave it."""
+        return self.second.casefold() not in ("", self.by.casefold())
+
+    def obey(self, mode: Mode) -> Mode:
+        """Return the state of trading after the order; one of one person lets no more pass than before."""
+        return self.mode if self.is_signed_twice or not is_laxer(self.mode, mode) else mode
 
 
 def open_book(ledger: Ledger, name: str, settings: BookSettings, now: datetime) -> str:
@@ -139,38 +163,76 @@ def list_steps(ledger: Ledger, book: str) -> list[dict[str, Any]]:
 
 def list_flows(ledger: Ledger, book: str) -> list[BookFlow]:
     """Return all money that was paid into a book or taken out of it, the oldest first."""
-    return [BookFlow(event.key, **event.body) for event in ledger.events.of(book, FLOW_EVENT)]
+    return [BookFlow(key=event.key, **event.body) for event in ledger.events.of(book, FLOW_EVENT)]
+
+
+@contextmanager
+def hold_book(ledger: Ledger, book: str) -> Iterator[None]:
+    """Hold the lock of a book; another process that holds it is waited for."""
+    with ExitStack() as held:
+        why = "since another process steps this book"
+        wait_while_locked(lambda: held.enter_context(ledger.runs.lock(book)), why)
+        yield
 
 
 def list_waiting_flows(flows: Sequence[BookFlow], steps: Sequence[Mapping[str, Any]]) -> list[BookFlow]:
     """Return the flows that no step has taken in."""
-    taken = {key for step in steps for key, _ in step["flows"]}
+    taken = {row[0] for step in steps for row in step["flows"]}
     return [flow for flow in flows if flow.key not in taken]
 
 
 def pay_book(ledger: Ledger, name: str, amount: float, by: str, now: datetime) -> BookFlow:
-    """Record money that a person pays into a book, negative to take it out; the next step takes it in.
+    """Record money that a person pays into a book, negative to take it out; a step of a later day takes it in.
 
     Raises
     ------
     RiskError
-        It is no amount, nobody is named, or more is taken out than the book was worth at its last close.
+        It is no amount, nobody is named, more is taken out than the book was worth at its last close, or a book that
+        may not trade would exceed its limits on gross exposure or margin.
     """
     book, settings = find_book(ledger, name)
     if not (math.isfinite(amount) and 0 < abs(amount) <= MOST_MONEY):
         raise _flow_error("An amount is needed.", "AMOUNT", amount, f"a number above 0, at most {MOST_MONEY:g}")
     if not by.strip():
         raise _flow_error("The record needs the person who decides on the money.", "--by", by, "a name")
-    steps, flows = list_steps(ledger, book), list_flows(ledger, book)
-    account = PaperAccount.restore(steps[-1]["account"]) if steps else PaperAccount.of_cash(settings.cash)
-    worth = account.equity + math.fsum(flow.amount for flow in list_waiting_flows(flows, steps))
-    if worth + amount <= 0:
+    body: dict[str, Any] = {"amount": amount, "by": by.strip(), "at": now.astimezone(UTC).isoformat()}
+    with hold_book(ledger, book):
+        steps, flows = list_steps(ledger, book), list_flows(ledger, book)
+        account = PaperAccount.restore(steps[-1]["account"]) if steps else PaperAccount.of_cash(settings.cash)
+        worth = account.equity + math.fsum(flow.amount for flow in list_waiting_flows(flows, steps))
+        if worth + amount <= 0:
+            raise _flow_error(
+                "A book cannot pay out all that it is worth.", "AMOUNT", -amount, f"less than {worth:.2f}, its equity"
+            )
+        if amount < 0 and steps:
+            _refuse_leverage(ledger, book, steps, worth, -amount)
+        key = _take_number(lambda key: ledger.events.record(book, FLOW_EVENT, key, body), len(flows) + 1)
+    return BookFlow(key=key, **body)
+
+
+def _refuse_leverage(
+    ledger: Ledger, book: str, steps: Sequence[Mapping[str, Any]], worth: float, amount: float
+) -> None:
+    """Refuse a withdrawal after which a book that cannot sell would exceed its limits."""
+    policy = read_policy(ledger.workspace)
+    modes = list_modes(list_orders(ledger, book), steps)
+    if modes[0] == modes[-1] == "active" and not policy.kill_switch:
+        return
+    traded = json.loads(ledger.objects.get(steps[-1]["inputs"]))["policy"]
+    own = json.dumps({name: traded[name] for name in RiskLimits.model_fields})
+    limits, _ = policy.tightened(RiskLimits.model_validate_json(own))
+    values = [one.value for one in PaperAccount.restore(steps[-1]["account"]).holdings.values()]
+    long, short = (math.fsum(max(side * value, 0.0) for value in values) for side in (1, -1))
+    gross = (long + short) * BP / limits.gross_cap_bp if limits.gross_cap_bp else math.inf if values else 0.0
+    margin = (long * limits.margin_long_bp + short * limits.margin_short_bp) / BP
+    most = max(worth - max(gross, margin), 0.0)
+    if amount > most:
         raise _flow_error(
-            "A book cannot pay out all that it is worth.", "AMOUNT", -amount, f"less than {worth:.2f}, its equity"
+            "The book may not trade, and a withdrawal would lift its gross exposure or margin over the policy.",
+            "AMOUNT",
+            amount,
+            f"at most {math.floor(most * CENTS) / CENTS:.2f}, or any amount once two people have resumed it",
         )
-    body: dict[str, Any] = {"amount": amount, "by": by.strip(), "at": now.isoformat()}
-    key = _take_number(lambda key: ledger.events.record(book, FLOW_EVENT, key, body), len(flows) + 1)
-    return BookFlow(key, **body)
 
 
 def _take_number(record: Callable[[str], bool], first: int) -> str:
@@ -186,13 +248,26 @@ def _take_number(record: Callable[[str], bool], first: int) -> str:
 
 def list_orders(ledger: Ledger, book: str) -> list[BookOrder]:
     """Return what people ordered of a book's trading, the oldest first."""
-    return [BookOrder(event.key, **event.body) for event in ledger.events.of(book, MODE_EVENT)]
+    return [BookOrder(key=event.key, **event.body) for event in ledger.events.of(book, MODE_EVENT)]
 
 
 def list_waiting_orders(orders: Sequence[BookOrder], steps: Sequence[Mapping[str, Any]]) -> list[BookOrder]:
     """Return the orders that no step has taken in."""
-    taken = {key for step in steps for key, _ in step["orders"]}
+    taken = {row[0] for step in steps for row in step["orders"]}
     return [order for order in orders if order.key not in taken]
+
+
+def list_modes(orders: Sequence[BookOrder], steps: Sequence[Mapping[str, Any]]) -> tuple[Mode, ...]:
+    """Return the state of trading after the last step, and then after each order that waits."""
+    modes: list[Mode] = [steps[-1]["mode"] if steps else "active"]
+    for order in list_waiting_orders(orders, steps):
+        modes.append(order.obey(modes[-1]))
+    return tuple(modes)
+
+
+def is_laxer(mode: Mode, other: Mode) -> bool:
+    """Return whether more may pass in one state of trading than in another."""
+    return MODES.index(mode) < MODES.index(other)
 
 
 def order_mode(ledger: Ledger, name: str, mode: Mode, signed: tuple[str, str, str], now: datetime) -> BookOrder:
@@ -201,24 +276,30 @@ def order_mode(ledger: Ledger, name: str, mode: Mode, signed: tuple[str, str, st
     Parameters
     ----------
     signed
-        The reason, the person, and a second person: to resume takes two.
+        The reason, the person, and a second person: to resume takes two, and so does what lets more pass than the last
+        order does.
 
     Raises
     ------
     RiskError
-        A reason or a person is missing, or the second person of a resumption is nobody or the first.
+        A reason or a person is missing, or the second person is nobody or the first where two are needed.
     """
     book, _ = find_book(ledger, name)
     reason, by, second = (" ".join(text.split()) for text in signed)
     if not (reason and by):
         field = "--by" if reason else "--reason"
         raise _order_error("An order needs a reason and the person who gives it.", field, "", "a text")
-    if mode == "active" and second.casefold() in ("", by.casefold()):
-        raise _order_error("To resume takes a second person.", "--second", second, f"a person who is not {by}")
-    body: dict[str, Any] = {"mode": mode, "reason": reason, "by": by, "second": second, "at": now.isoformat()}
-    first = len(list_orders(ledger, book)) + 1
-    key = _take_number(lambda key: ledger.events.record(book, MODE_EVENT, key, body), first)
-    return BookOrder(key, **body)
+    at = now.astimezone(UTC).isoformat()
+    body: dict[str, Any] = {"mode": mode, "reason": reason, "by": by, "second": second, "at": at}
+    with hold_book(ledger, book):
+        orders = list_orders(ledger, book)
+        order = BookOrder(key="", **body)
+        held = list_modes(orders, list_steps(ledger, book))[-1]
+        if not order.is_signed_twice and (mode == "active" or is_laxer(mode, held)):
+            what = "To resume takes a second person." if mode == "active" else f"The book is {held}: less takes two."
+            raise _order_error(what, "--second", second, f"a person who is not {by}")
+        key = _take_number(lambda key: ledger.events.record(book, MODE_EVENT, key, body), len(orders) + 1)
+    return BookOrder(key=key, **body)
 
 
 def _order_error(message: str, field: str, got: object, allowed: str) -> RiskError:

@@ -1,10 +1,13 @@
-"""What a panel says of each symbol at a close, and a paper book with it as the risk gate reads it."""
+"""What a panel says of each symbol at a close, and a paper book with it as the risk gate reads it.
+
+A panel has its symbols by their newest names. What a book holds and a policy lists is traced to them.
+"""
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, Final
@@ -15,7 +18,7 @@ from numpy.typing import NDArray
 from ..evidence.scoring import measure_exposures
 from ..market import Panel
 from ..portfolio import PaperAccount
-from ..risk import BP, MAX_SESSIONS, UNITS_PER_EQUITY, AssetFacts, BookState
+from ..risk import BP, MAX_SESSIONS, UNITS_PER_EQUITY, AssetFacts, BookState, Policy
 
 USUAL_DAYS: Final = 20
 """A usual day's traded value is the median of so many."""
@@ -25,6 +28,8 @@ RISK_STYLES: Final = ("beta", "size", "volatility", "momentum")
 MAX_EQUITIES: Final = 1e6
 """Multiple of a book's equity at which a usual day's value is cut: more is more than enough."""
 CENTS: Final = 100
+SYMBOL_LISTS: Final = ("restricted", "not_shortable")
+"""Limits of a policy that are lists of symbols."""
 MAX_STYLE: Final = 10.0
 """Standard deviations at which a style is cut."""
 
@@ -160,3 +165,91 @@ def name_sector(panel: Panel, column: int) -> str:
     if codes is None or codes[column] < 0:
         return ""
     return str(panel.group_labels["sector"][codes[column]])
+
+
+def trace_holdings(panel: Panel, days: Mapping[str, str]) -> dict[str, str]:
+    """Return the panel's symbol of each one that it calls otherwise; `days` has the ISO day of each symbol."""
+    return {name: found for name, day in sorted(days.items()) if (found := panel.trace(name, day)) != name}
+
+
+def bind_policy(policy: Policy, panel: Panel) -> tuple[Policy, tuple[str, ...]]:
+    """Return a policy whose lists of symbols hold for a panel, and a note on each symbol that it does not have.
+
+    A listed symbol that changed binds its new one, too. The old one stays: it may be another company's by now.
+    """
+    changes, notes = {}, []
+    for name in SYMBOL_LISTS:
+        listed: tuple[str, ...] = getattr(policy, name)
+        added = {new for symbol in listed for new in panel.trace_all(symbol)} - {*listed}
+        if added:
+            changes[name] = tuple(sorted({*listed, *added}))
+        lost = [symbol for symbol in listed if not {symbol, *panel.trace_all(symbol)} & {*panel.symbols}]
+        notes += [_note_unmatched(name, symbol, panel) for symbol in lost]
+    return (policy.model_copy(update=changes) if changes else policy), tuple(notes)
+
+
+def _note_unmatched(name: str, symbol: str, panel: Panel) -> str:
+    alike = [other for other in panel.symbols if other.casefold() == symbol.casefold()]
+    meant = f"; it has {alike[0]}, and symbols are compared as they are spelled" if alike else ""
+    return f"{name} of the policy names {symbol}, which the panel does not have, so it binds nothing{meant}."
+
+
+def read_prices(
+    panel: Panel, row: int, names: Sequence[str], kept_days: Mapping[str, Collection[str]], renamed: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return the prices of a day as `DayPrices` takes them, JSON-able.
+
+    Parameters
+    ----------
+    names
+        Symbols of the panel.
+    kept_days
+        The days whose closes the book keeps of each holding, as it was called.
+    renamed
+        The panel's symbol of what was called otherwise.
+    """
+    column = {symbol: place for place, symbol in enumerate(panel.symbols)}
+    known = [name for name in names if name in column]
+
+    def read(field: str, place: int, symbols: Collection[str]) -> dict[str, float]:
+        """Return the cells of a row that have a price, by symbol."""
+        cells = {name: float(panel.fields[field][place, column[name]]) for name in symbols}
+        return {name: cell for name, cell in cells.items() if np.isfinite(cell) and (cell > 0 or field == "volume")}
+
+    earlier: dict[str, dict[str, float]] = {}
+    for symbol, days in kept_days.items():
+        name = renamed.get(symbol, symbol)
+        places = {day: _find_row(panel, day) for day in sorted(days) if name in column}
+        kept = {day: read("close", place, [name]).get(name) for day, place in places.items() if place is not None}
+        earlier[symbol] = {day: close for day, close in kept.items() if close is not None}
+    opens, closes, volumes = (read(field, row, known) for field in ("open", "close", "volume"))
+    if panel.volumes == "quoted" and "close_raw" in panel.fields:  # in shares of the closes, as the book holds them
+        quotes = read("close_raw", row, known)
+        volumes |= {name: volumes[name] * quotes[name] / closes[name] for name in {*volumes} & {*quotes} & {*closes}}
+    return {
+        "day": str(panel.dates[row]),
+        "opens": opens,
+        "closes": closes,
+        "volumes": volumes,
+        "earlier": earlier,
+        "previous": _read_previous(panel, row, {name: column[name] for name in known}),
+        "renamed": dict(renamed),
+    }
+
+
+def _find_row(panel: Panel, day: str) -> int | None:
+    """Return the row of an ISO day; None where the panel lacks it."""
+    place = int(np.searchsorted(panel.dates, np.datetime64(day, "D")))
+    return place if place < panel.days and str(panel.dates[place]) == day else None
+
+
+def _read_previous(panel: Panel, row: int, columns: Mapping[str, int]) -> dict[str, list[Any]]:
+    """Return the last close of each symbol before a row, and its day; without those that have none."""
+    first = max(row - READ_DAYS, 0)
+    found = {}
+    for name, column in columns.items():
+        closes = panel.fields["close"][first:row, column]
+        priced = np.flatnonzero(np.isfinite(closes) & (closes > 0))
+        if len(priced):
+            found[name] = [float(closes[priced[-1]]), str(panel.dates[first + priced[-1]])]
+    return found

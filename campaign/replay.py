@@ -12,6 +12,7 @@ from .book_log import compare_with_log, read_logged_steps
 from .book_record import STEP_EVENT, find_book, list_flows, list_orders, list_steps
 
 GONE: Final = "the whole step: the log of calls has it, and the record does not"
+PAID, ORDERED = "money paid in", "people's orders"
 
 
 def replay_book(ledger: Ledger, name: str) -> Iterator[tuple[str, list[str]]]:
@@ -21,11 +22,16 @@ def replay_book(ledger: Ledger, name: str) -> Iterator[tuple[str, list[str]]]:
     ------
     tuple
         The day, and the parts of its record that differ; empty where every byte is the same. A step that the log of
-        calls has and the record does not is named by its day, too.
+        calls has and the record does not is named by its day, too, and so is one that is not in the log.
     """
     book, settings = find_book(ledger, name)
-    paid = {flow.key: flow.amount for flow in list_flows(ledger, book)}
-    ordered = {order.key: order.mode for order in list_orders(ledger, book)}
+    given = {
+        "flows": {flow.key: [flow.key, flow.amount, flow.digest] for flow in list_flows(ledger, book)},
+        "orders": {
+            order.key: [order.key, order.mode, order.is_signed_twice, order.digest]
+            for order in list_orders(ledger, book)
+        },
+    }
     logged = read_logged_steps(ledger.workspace, book)
     before: Mapping[str, Any] | None = None
     for body in list_steps(ledger, book):
@@ -34,8 +40,11 @@ def replay_book(ledger: Ledger, name: str) -> Iterator[tuple[str, list[str]]]:
         differing = [part for part, value in again.items() if canonical_json(value) != canonical_json(body[part])]
         start = before or begin(settings)
         differing += ["the step before it"] if body["after"] != compute_digest(start) else []
-        differing += ["money paid in"] if any(paid.get(key) != amount for key, amount in body["flows"]) else []
-        differing += ["people's orders"] if any(ordered.get(key) != mode for key, mode in body["orders"]) else []
+        differing += [
+            part
+            for part, kind in ((PAID, "flows"), (ORDERED, "orders"))
+            if any(given[kind].get(row[0]) != row for row in body[kind])
+        ]
         differing += compare_with_log(logged, body)
         differing += ["settings"] if inputs["settings"] != settings.model_dump(mode="json") else []
         differing += [

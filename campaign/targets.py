@@ -118,10 +118,10 @@ class LiveBooks:
             SEPARATOR.join(sorted({name for book in traded for name in book.evidence})),
         )
 
-    def tighten(self, policy: Policy) -> Policy:
-        """Return a policy as the campaign files of the traded runs tighten it."""
-        for book, _ in self.books.values():
-            policy, _ = policy.tightened(book.limits)
+    def tighten(self, policy: Policy, limits: RiskLimits | None = None) -> Policy:
+        """Return a policy as the campaign files of the traded runs tighten it, and limits beside them."""
+        for asked in (*(book.limits for book, _ in self.books.values()), limits):
+            policy = policy if asked is None else policy.tightened(asked)[0]
         return policy
 
 
@@ -156,9 +156,7 @@ def build_targets(
     the policy of the workspace further.
     """
     live = find_live_books(ledger, panel, runner, run)
-    policy = live.tighten(read_policy(ledger.workspace))
-    if limits is not None:
-        policy, _ = policy.tightened(limits)
+    policy = live.tighten(read_policy(ledger.workspace), limits)
     return Targets(live, ask_gate(live.weights(), live.sizing, policy, panel, ledger, held))
 
 

@@ -30,7 +30,7 @@ from ..risk import (
     read_standings,
     size_book,
 )
-from .facts import CENTS, list_sessions, read_facts
+from .facts import CENTS, bind_policy, list_sessions, read_facts
 
 START_CENTS = 1_000_000_00
 """Equity of a campaign's paper book, in cents; exposures are shares of it."""
@@ -60,7 +60,8 @@ class Trade:
     doubt_e8
         Relative standard error of the forecast's search RankIC in 1e-8, which sets the bounds.
     notes
-        Limits of the campaign file that are looser than the policy of the workspace, which holds.
+        Limits of the campaign file that are looser than the policy of the workspace, which holds; symbols of the policy
+        that the panel does not have.
     """
 
     decision: Decision
@@ -87,7 +88,8 @@ def trade(closing: Closing, panel: Panel, asked: RiskLimits, ledger: Ledger) -> 
     )
     policy, notes = read_policy(ledger.workspace).tightened(asked)
     weights = {name: float(weight) for name, weight in zip(panel.symbols, closing.targets, strict=True) if weight}
-    return replace(ask_gate(weights, sizing, policy, panel, ledger), notes=notes)
+    asked_gate = ask_gate(weights, sizing, policy, panel, ledger)
+    return replace(asked_gate, notes=(*notes, *asked_gate.notes))
 
 
 def describe_combination(names: Sequence[str]) -> str:
@@ -109,6 +111,7 @@ def ask_gate(
     new paper book.
     """
     day = next_trading_day(panel.dates, panel.calendar)
+    policy, notes = bind_policy(policy, panel)
     book = size_book(weights, sizing, policy, day + timedelta(days=HOLIDAY_DAYS), held)
     facts = read_facts(panel, with_styles=policy.style_cap_bp is not None)
     equity = START_CENTS / CENTS
@@ -121,7 +124,7 @@ def ask_gate(
     )
     known = read_standings(ledger, sizing.evidence)
     decision = decide(book.signals, state, policy, day, known)
-    return Trade(decision, book, weights, sizing.doubt_e8)
+    return Trade(decision, book, weights, sizing.doubt_e8, notes)
 
 
 def next_trading_day(dates: NDArray[np.datetime64], calendar: str = "") -> date:

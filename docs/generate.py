@@ -697,7 +697,7 @@ EVENTS = {
     "retired": "library factors that were retired when the run began",
     "review": "a person's decision on a case, numbered: of each person the last one stands",
     "book.flow": "money that a person pays into a paper book or takes out of it",
-    "book.mode": "a person halts a paper book, holds it to reductions, or two resume it; the next step takes it in",
+    "book.mode": "a person halts a paper book or holds it to reductions, or two resume it; a step of a later day obeys",
     "book.step": "one step of a paper book, and the digest of what it read",
     "risk": "a decision of the risk gate",
     "route": "which model a call went to, and why",

@@ -146,7 +146,9 @@ def build_panel(prices: Prices, source: PanelSource, audit: Audit) -> Panel:
     notes = (*stamps, *prices.notes, *sector_notes)
     panel = assemble_panel(replace(prices, fields=fields, notes=notes), groups)
     panel = _add_other_files(panel, prices, source, changes)
-    panel = replace(panel, back_adjusted=may_be_adjusted(panel), calendar=source.calendar, volumes=source.volumes)
+    renames = changes.renames if changes else ()
+    panel = replace(panel, back_adjusted=may_be_adjusted(panel), calendar=source.calendar, renames=renames)
+    panel = replace(panel, volumes=source.volumes)
     if source.actions is None:
         return panel
     return apply_actions(panel, read_actions(source.actions, source.reading, changes.trace if changes else None))

@@ -76,6 +76,9 @@ class Panel:
     calendar : str
         The exchange whose sessions the days are, as exchange-calendars calls it; empty where nobody says it. Not part
         of the digest.
+    renames : tuple of (str, str, str)
+        Changes of symbols that the columns follow: the ISO day, the old symbol, the new one; by day. Not part of the
+        digest.
     """
 
     dates: NDArray[np.datetime64]
@@ -88,6 +91,7 @@ class Panel:
     back_adjusted: bool = False
     volumes: str = ""
     calendar: str = ""
+    renames: tuple[tuple[str, str, str], ...] = ()
 
     def __post_init__(self) -> None:
         """Freeze every array and check that all fit the same days and symbols."""
@@ -204,7 +208,28 @@ class Panel:
             back_adjusted=self.back_adjusted,
             volumes=self.volumes,
             calendar=self.calendar,
+            renames=self.renames,
         )
+
+    def trace(self, symbol: str, day: str = "") -> str:
+        """Return the panel's symbol of what had a symbol on an ISO day; the same one if the panel has no other.
+
+        A symbol that is no column follows every change, whatever its day: the change became known late.
+        """
+        for since in (day, ""):
+            found = _follow_renames(self.renames, symbol, since)
+            if found in self._columns:
+                return found
+        return symbol
+
+    def trace_all(self, symbol: str) -> set[str]:
+        """Return every column that was once called a symbol, on whatever day."""
+        changed = {on for on, old, _ in self.renames if old == symbol}
+        return {_follow_renames(self.renames, symbol, day) for day in ("", *changed)} & self._columns
+
+    @cached_property
+    def _columns(self) -> frozenset[str]:
+        return frozenset(self.symbols)
 
     def to_frame(self) -> pd.DataFrame:
         """Return the panel as a long DataFrame, one row for each cell with a value.
@@ -219,7 +244,7 @@ class Panel:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by parts: a read-only mapping cannot be pickled."""
         parts = (self.dates, self.symbols, dict(self.fields), self.universe, dict(self.groups), dict(self.group_labels))
-        return Panel, (*parts, self.notes, self.back_adjusted, self.volumes, self.calendar)
+        return Panel, (*parts, self.notes, self.back_adjusted, self.volumes, self.calendar, self.renames)
 
     def __eq__(self, other: object) -> bool:
         """Compare by content."""
@@ -228,6 +253,14 @@ class Panel:
     def __hash__(self) -> int:
         """Hash by content."""
         return hash(self.digest)
+
+
+def _follow_renames(renames: Sequence[tuple[str, str, str]], symbol: str, day: str) -> str:
+    """Return the newest symbol of what had a symbol on an ISO day; each change is followed once."""
+    for changed, old, new in renames:
+        if old == symbol and day < changed:
+            symbol = new
+    return symbol
 
 
 def compute_simple_returns(close: NDArray[np.float64]) -> NDArray[np.float64]:

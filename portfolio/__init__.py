@@ -30,6 +30,8 @@ if TYPE_CHECKING:
         Fill as Fill,
         PaperAccount as PaperAccount,
         TradingTerms as TradingTerms,
+        find_corrections as find_corrections,
+        rename_keys as rename_keys,
         trade_day as trade_day,
     )
     from .reconciliation import (
@@ -51,7 +53,7 @@ else:
             "backtest": "Book run_backtest simulate_targets target_weights",
             "blend": "blend_values",
             "combination": "Combination CombinationPart Combining JudgedRun hold_fixed weigh_fixed write_combination",
-            "paper_book": "SILENT_DAYS PaperAccount DayPrices Fill TradingTerms trade_day",
+            "paper_book": "SILENT_DAYS PaperAccount DayPrices Fill TradingTerms find_corrections rename_keys trade_day",
             "reconciliation": "CASH PositionDifference compare_positions",
             "sealed_exam": "find_own_opening list_earlier_openings run_sealed_exam",
             "track_record": "TrackRecord chain_returns measure_book",

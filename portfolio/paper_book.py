@@ -1,10 +1,13 @@
 """A paper book that lives: what it holds, how a day's targets are filled, and what it is worth at the close.
 
-Prices of a panel may be adjusted anew with every file, so a book keeps the last two closes of each holding and the
-number of its shares in their units. Before a day is traded, shares are carried over to the panel at hand. If it has
-both closes changed by one factor, they were adjusted, and the number of shares changes so that the value stays: a
-split, a dividend and a vendor's new adjustment are all the same, and nothing is paid twice. If they changed otherwise,
-a price was corrected: the shares stay, and the difference is profit or loss.
+Prices of a panel may be adjusted anew with every file, so a book keeps the last two closes of each holding, with their
+days, and the number of its shares in their units. Before a day is traded, shares are carried over to the panel at hand.
+If it has both closes changed by one factor, they were adjusted, and the number of shares changes so that the value
+stays: a split, a dividend and a vendor's new adjustment are the same, and nothing is paid twice. If they changed
+otherwise, a price was corrected: the shares stay, and the difference is profit or loss.
+
+Two changes count as one factor if they differ by no more than the rounding of the four prices. A holding whose symbol
+changed goes on under the new one.
 
 Everything is a function of its arguments, with symbols in sorted order, so a step repeated gives the same bytes.
 """
@@ -13,14 +16,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from ..evidence.scoring import Costs
 
 ADJUSTED_ALIKE: Final = 1e-3
-"""Relative difference of two closes' changes up to which they were adjusted alike: vendors round prices."""
+"""Relative difference of two closes' changes, beside their rounding, up to which they were adjusted alike."""
+ROUNDED_TO: Final = (0.01, 0.0001, 0.000001)
+"""Steps to which vendors round prices; the largest of which a price is a multiple is taken for its own."""
+MIN_NOTED_CORRECTION: Final = 0.05
+"""Change of a price that was not adjusted from which on a step notes it."""
 SILENT_DAYS: Final = 20
 """Trading days without a price after which a holding is sold at its last one: a name that is gone is told so late."""
 
@@ -37,26 +44,29 @@ class DayPrices:
         Prices of the day.
     volumes
         Shares traded, or whatever the panel counts.
-    last, before
-        Of each symbol that is held: the panel's close on the day of its last value, and on the panel's day before that.
+    earlier
+        Of each symbol that is held, as it was called: the panel's closes on the two days whose closes the book keeps.
     previous
-        Of each symbol: the panel's close on the day before this one.
+        Of each symbol: the panel's last close before this day, and the ISO day of it.
+    renamed
+        The new symbol of each one that changed since the step before, by the old one; other keys than those of
+        `earlier` are new symbols.
     """
 
     day: str
     opens: Mapping[str, float]
     closes: Mapping[str, float]
     volumes: Mapping[str, float]
-    last: Mapping[str, float]
-    before: Mapping[str, float]
-    previous: Mapping[str, float]
+    earlier: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    previous: Mapping[str, tuple[float, str]] = field(default_factory=dict)
+    renamed: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Holding:
     """Shares of one symbol, negative for short, their last price and its day.
 
-    `silent_days` are days without a price since; `before` is the close of the panel's day before it, 0 for none. `best`
+    `silent_days` are days without a price since; `before` is its close before that on `before_day`, 0 for none. `best`
     is the highest price since it was opened, the lowest of a short.
     """
 
@@ -66,6 +76,7 @@ class Holding:
     silent_days: int = 0
     before: float = 0.0
     best: float = 0.0
+    before_day: str = ""
 
     @property
     def fall(self) -> float:
@@ -142,10 +153,14 @@ class PaperAccount:
         whole = self.equity if self.equity > 0 else math.fsum(abs(one.value) for one in self.holdings.values())
         return {symbol: holding.value / whole for symbol, holding in self.holdings.items()} if whole else {}
 
+    def rename(self, renamed: Mapping[str, str]) -> PaperAccount:
+        """Return the account with holdings under new symbols; prices must be of one panel."""
+        return replace(self, holdings=MappingProxyType(_merge(self.holdings, renamed))) if renamed else self
+
     def record(self) -> dict[str, Any]:
         """Return the account as a JSON-able object, from which `restore` makes it again."""
         holdings = {
-            symbol: [one.shares, one.price, one.day, one.silent_days, one.before, one.best]
+            symbol: [one.shares, one.price, one.day, one.silent_days, one.before, one.best, one.before_day]
             for symbol, one in sorted(self.holdings.items())
         }
         return {
@@ -187,7 +202,7 @@ def trade_day(
     account
         The book at the close before.
     targets
-        Share of equity of each symbol that was approved, negative for short. A symbol without one keeps its shares.
+        Share of equity of each new symbol that was approved, negative for short. One without a target keeps its shares.
     prices
         The day.
     trading
@@ -202,7 +217,7 @@ def trade_day(
         The book at the close, and what was bought and sold, by symbol. A symbol without an open is not traded. A
         holding without a price for `SILENT_DAYS` days is sold at its last one, with costs.
     """
-    opened = _carry_over(account, prices)
+    opened = _merge(_carry_over(account, prices), prices.renamed)
     borrow = math.fsum(-one.value for one in account.holdings.values() if one.value < 0) * trading.costs.borrow
     at_open = {symbol: prices.opens.get(symbol, one.price) for symbol, one in opened.items()}
     equity = account.cash + math.fsum(one.shares * at_open[symbol] for symbol, one in opened.items())
@@ -232,16 +247,63 @@ def _carry_over(account: PaperAccount, prices: DayPrices) -> dict[str, Holding]:
     """Return the holdings in the units of a panel's prices: their values stay."""
     carried = {}
     for symbol, one in sorted(account.holdings.items()):
-        told = prices.last.get(symbol, one.price)
-        factor = one.price / told
-        if math.isclose(factor, 1.0, rel_tol=1e-9):
-            carried[symbol] = one
-            continue
-        other = one.before / prices.before[symbol] if one.before and symbol in prices.before else None
-        adjusted = other is not None and math.isclose(factor, other, rel_tol=ADJUSTED_ALIKE)
-        best = one.best / factor if adjusted else one.best
-        carried[symbol] = replace(one, shares=one.shares * (factor if adjusted else 1.0), price=told, best=best)
+        told, adjusted = _read_again(one, prices.earlier.get(symbol, {}))
+        factor = one.price / told if adjusted else 1.0
+        carried[symbol] = replace(one, shares=one.shares * factor, price=told, best=one.best / factor)
     return carried
+
+
+def _read_again(one: Holding, closes: Mapping[str, float]) -> tuple[float, bool]:
+    """Return a holding's last price as a panel has it, and whether it was adjusted, and not corrected."""
+    told, before = closes.get(one.day, one.price), closes.get(one.before_day)
+    factor = one.price / told
+    if math.isclose(factor, 1.0, rel_tol=1e-9):
+        return one.price, False
+    if not one.before or before is None:
+        return told, False
+    rounding = math.fsum(map(_measure_rounding, (one.price, told, one.before, before)))
+    return told, math.isclose(factor, one.before / before, rel_tol=ADJUSTED_ALIKE + rounding)
+
+
+def _measure_rounding(price: float) -> float:
+    """Return the largest relative error that a price has if it was rounded to the step of which it is a multiple."""
+    for step in ROUNDED_TO:
+        if math.isclose(round(price / step) * step, price, rel_tol=1e-7):
+            return step / 2 / price
+    return 0.0
+
+
+def find_corrections(account: PaperAccount, prices: DayPrices) -> list[tuple[str, float, float]]:
+    """Return what a panel corrected by more than 5 %, which is profit or loss: symbol, price that was, price now."""
+    found = []
+    for symbol, one in sorted(account.holdings.items()):
+        told, adjusted = _read_again(one, prices.earlier.get(symbol, {}))
+        if not adjusted and abs(told / one.price - 1.0) > MIN_NOTED_CORRECTION:
+            found.append((symbol, one.price, told))
+    return found
+
+
+def _merge(holdings: Mapping[str, Holding], renamed: Mapping[str, str]) -> dict[str, Holding]:
+    """Return holdings under new symbols; of two of one symbol the price is the later one."""
+    merged: dict[str, Holding] = {}
+    for symbol, one in sorted(holdings.items()):
+        name = renamed.get(symbol, symbol)
+        other = merged.get(name, one)
+        later = max(one, other, key=lambda each: each.day)
+        merged[name] = one if other is one else replace(later, shares=one.shares + other.shares)
+    return dict(sorted(merged.items()))
+
+
+Number = TypeVar("Number", int, float)
+
+
+def rename_keys(values: Mapping[str, Number], renamed: Mapping[str, str]) -> dict[str, Number]:
+    """Return values by new symbol; values of one symbol are added."""
+    found: dict[str, Number] = {}
+    for symbol, value in values.items():
+        name = renamed.get(symbol, symbol)
+        found[name] = found[name] + value if name in found else value
+    return found
 
 
 def _want(symbol: str, held: Holding | None, target: float | None, equity: float, prices: DayPrices) -> float | None:
@@ -281,5 +343,6 @@ def _value_at_close(one: Holding, symbol: str, prices: DayPrices) -> Holding:
     close = prices.closes.get(symbol)
     if close is not None:
         best = max(one.best, close) if one.shares > 0 else min(one.best, close)
-        return Holding(one.shares, close, prices.day, 0, prices.previous.get(symbol, 0.0), best)
+        before, before_day = prices.previous.get(symbol, (0.0, ""))
+        return Holding(one.shares, close, prices.day, 0, before, best, before_day)
     return one if one.day == prices.day else replace(one, silent_days=one.silent_days + 1)

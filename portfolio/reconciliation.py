@@ -36,8 +36,8 @@ class PositionDifference:
     equity_bp: float | None
 
     def exceeds(self, tolerance_bp: float) -> bool:
-        """Return whether the difference is larger than a tolerance; one without a price always is."""
-        return self.equity_bp is None or self.equity_bp > tolerance_bp
+        """Return whether the difference is larger than a tolerance; one that is not known always is."""
+        return self.equity_bp is None or not self.equity_bp <= tolerance_bp  # NaN exceeds
 
 
 def compare_positions(

@@ -6,7 +6,7 @@ from datetime import date
 from functools import lru_cache
 from typing import Any, Final, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, field_validator
 
 from ..ledger import compute_digest
 
@@ -99,6 +99,12 @@ class RiskLimits(BaseModel):
         default=8_500, ge=0, description="largest share of a formula that a known factor has too"
     )
     require_review: StrictBool = Field(default=False, description="a person must have approved the evidence")
+
+    @field_validator("restricted", "not_shortable")
+    @classmethod
+    def _strip_symbols(cls, symbols: tuple[str, ...]) -> tuple[str, ...]:
+        """Take the blanks around symbols away: tables of prices are read without them."""
+        return tuple(symbol.strip() for symbol in symbols)
 
 
 class Policy(RiskLimits):

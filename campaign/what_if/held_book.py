@@ -11,7 +11,7 @@ import numpy as np
 
 from ...ledger import Ledger
 from ...market import Panel
-from ...portfolio import PaperAccount
+from ...portfolio import PaperAccount, rename_keys
 from ...risk import (
     BookState,
     Mode,
@@ -24,8 +24,8 @@ from ...risk import (
     read_policy,
 )
 from ..book import begin
-from ..book_record import find_book, list_orders, list_steps, list_waiting_orders
-from ..facts import CENTS, SymbolFacts, list_sessions, make_state
+from ..book_record import find_book, list_modes, list_orders, list_steps
+from ..facts import CENTS, SymbolFacts, bind_policy, list_sessions, make_state, trace_holdings
 from ..trade import START_CENTS
 
 FOUND_BY_CAMPAIGN: Final = ("accepted", "member")
@@ -94,6 +94,14 @@ class HeldBook:
             )
         return panel.rows(0, rows)
 
+    def follow(self, panel: Panel) -> HeldBook:
+        """Return the book under the symbols of a panel."""
+        days = {name: self.day for part in self.parts.values() for name in part}
+        held = {name: one.day for name, one in self.account.holdings.items()}
+        renamed = trace_holdings(panel, days | held)
+        parts = {run: rename_keys(part, renamed) for run, part in self.parts.items()}
+        return replace(self, account=self.account.rename(renamed), parts=parts)
+
 
 def read_held_book(ledger: Ledger, name: str) -> HeldBook:
     """Return a book as its last step left it."""
@@ -101,12 +109,11 @@ def read_held_book(ledger: Ledger, name: str) -> HeldBook:
     steps = list_steps(ledger, book)
     last = steps[-1] if steps else begin(settings)
     inputs = json.loads(ledger.objects.get(last["inputs"])) if steps else {}
-    orders = list_waiting_orders(list_orders(ledger, book), steps)
     return HeldBook(
         name=name,
         day=last["day"] if steps else "",
         account=PaperAccount.restore(last["account"]),
-        modes=(last["mode"], *(order.mode for order in orders)),
+        modes=list_modes(list_orders(ledger, book), steps),
         recent_e8=tuple(last["recent_e8"]),
         parts=inputs.get("parts", {}),
         evidence=inputs["sizing"][-1] if inputs else "",
@@ -114,19 +121,25 @@ def read_held_book(ledger: Ledger, name: str) -> HeldBook:
     )
 
 
-def find_policy(ledger: Ledger, evidence: Sequence[str], policy: Policy | None = None) -> Policy:
-    """Return the policy that holds for signals, the workspace's by default, as their campaigns tighten it.
+def find_policy(
+    ledger: Ledger, evidence: Sequence[str], panel: Panel, policy: Policy | None = None, asked: RiskLimits | None = None
+) -> tuple[Policy, tuple[str, ...]]:
+    """Return the policy that holds for signals on a panel, and a note on each symbol of it that the panel lacks.
+
+    It is the workspace's by default, as the campaigns of the evidence tighten it.
 
     Parameters
     ----------
     evidence
         What each signal names as its evidence.
+    asked
+        What a campaign file asks of the gate: it may tighten the policy further.
     """
     policy = policy or read_policy(ledger.workspace)
     names = {name for text in evidence for name in list_ids(text)}
     found = {row.run for row in ledger.library.rows() if row.factor_id in names and row.origin in FOUND_BY_CAMPAIGN}
     for run in ledger.runs.all():
         if run.id in found:
-            asked = (run.config.get("settings") or {}).get("risk") or {}
-            policy, _ = policy.tightened(RiskLimits.model_validate_json(json.dumps(asked)))
-    return policy
+            own = (run.config.get("settings") or {}).get("risk") or {}
+            policy, _ = policy.tightened(RiskLimits.model_validate_json(json.dumps(own)))
+    return bind_policy(policy if asked is None else policy.tightened(asked)[0], panel)

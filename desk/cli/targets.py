@@ -191,6 +191,7 @@ def _tell(built: Targets, panel: Panel) -> dict[str, Any]:
         "for": decision.day,
         "decision": decision.id,
         "policy": decision.policy,
+        "policy_notes": list(built.trade.notes),
         "scale": float(built.trade.book.scale),
         "rounding_bp": built.trade.book.rounding_e8(built.trade.weights) / UNITS_PER_BP,
         "approved": len(decision.approved),
@@ -258,5 +259,7 @@ def _print(facts: dict[str, Any], out: Path | None) -> None:
     room = "" if facts["scale"] == 1 else f"; the policy has room for {number(100 * facts['scale'], 1)} % of the book"
     print_plain(f"{plural(facts['approved'], 'target')} approved, {count(facts['refused'])} refused{room}.")
     print_plain(f"Decision {facts['decision'][:16]} under policy {facts['policy'][:16]}.")
+    for note in facts["policy_notes"]:
+        print_plain(note)
     if out is not None:
         print_plain(f"Written: {out}")

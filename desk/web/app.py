@@ -26,13 +26,10 @@ from ...ledger import AlphaloomError, Ledger
 from ..cli.failures import describe_error
 from ..report.report import TEMPLATE_FOLDER
 from ..users import PersonScope, Signer, Users
-from . import blind, books, campaigns, cases, library, texts
-from .factors import compare, scored_factor, what_if
-from .guards import Guards
+from . import blind, books, campaigns, cases, compare, factors, library, texts, what_if
+from .access import Guards, LoginLimit, LoginPage, Sessions, find_signer
 from .inbox import read_inbox
-from .login import LoginLimit, LoginPage, find_signer
 from .pages import Page, PageRequest, Problem, render
-from .sessions import Sessions
 
 STATIC_FOLDER = Path(__file__).parent / "static"
 NOT_ENTERED = Problem(
@@ -95,7 +92,7 @@ DESK_PAGES = {
     "/runs": Page("runs.html.j2", campaigns.load_runs),
     "/runs/{run}": Page("run.html.j2", campaigns.load_run),
     "/runs/{run}/report": Page("", campaigns.load_report),
-    "/runs/{run}/factors/{factor}": Page("scored_factor.html.j2", scored_factor.load_factor),
+    "/runs/{run}/factors/{factor}": Page("scored_factor.html.j2", factors.load_factor),
     "/runs/{run}/what-if/{factor}": Page("what_if.html.j2", what_if.load_what_if),
     "/runs/{run}/cases/{case}": Page("case_desk.html.j2", cases.load_case),
     "/runs/{run}/cases/{case}/blind": Page("blind_desk.html.j2", blind.load_blind),

@@ -17,7 +17,7 @@ from starlette.responses import HTMLResponse, Response, StreamingResponse
 
 from ..cli.campaign.status import RunStanding, state_of
 from ..errors import DeskError
-from .guards import REPORT_POLICY
+from .access import REPORT_POLICY
 from .pages import PageRequest, render
 
 if TYPE_CHECKING:

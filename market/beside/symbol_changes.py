@@ -57,6 +57,12 @@ class SymbolChanges:
     successors: tuple[str, ...]
     rows: tuple[int, ...]
 
+    @property
+    def renames(self) -> tuple[tuple[str, str, str], ...]:
+        """Return the ISO day, old and new symbol of each change, without companies that ended."""
+        changes = zip(self.days, self.symbols, self.successors, strict=True)
+        return tuple((format_day(day), old, new) for day, old, new in changes if new)
+
     def trace(self, symbols: Sequence[str], days: Sequence[int]) -> list[str]:
         """Return the newest symbol of what was called a symbol on a day, for each pair of them.
 

@@ -58,6 +58,12 @@ def since(panel: Panel, days: int) -> date:
     return first
 
 
+def evening(panel: Panel, days: int) -> datetime:
+    """Return the evening of the day that is so many days before the panel's end."""
+    day = since(panel, days)
+    return datetime(day.year, day.month, day.day, 21, tzinfo=UTC)
+
+
 def steps_of(ledger: Ledger, name: str) -> list[str]:
     """Return what is on record of a book, as bytes."""
     return [canonical_json(body) for body in list_steps(ledger, find_book(ledger, name)[0])]
@@ -255,7 +261,7 @@ def test_a_deleted_step_that_is_made_again_otherwise_is_named(
 ) -> None:
     last = list_steps(ledger, f"book-{stepped}")[-1]["day"]
     shell_out(workspace, f"DELETE FROM events WHERE kind = 'book.step' AND key = '{last}'")
-    pay_book(ledger, stepped, 5.0, "Ada", LATER)
+    pay_book(ledger, stepped, 5.0, "Ada", evening(panel, 2))
     step_book(ledger, stepped, BookData(panel, "small"), lambda: LATER)
     assert dict(replay_book(ledger, stepped))[last] == ["its line in the log of calls"]
 
@@ -288,7 +294,7 @@ def test_money_that_is_paid_in_is_no_gain(ledger: Ledger, panel: Panel, stepped:
     open_book(ledger, "paid", BookSettings(max_volume_share=0.0), LATER)
     step_book(ledger, "paid", BookData(panel.rows(0, panel.days - 6), "small", since=since(panel, 12)), lambda: LATER)
     worth = read_step(list_steps(ledger, "book-paid")[-1]).account.equity
-    pay_book(ledger, "paid", worth, "Ada", LATER)
+    pay_book(ledger, "paid", worth, "Ada", evening(panel, 7))
     first = step_book(ledger, "paid", BookData(panel, "small"), lambda: LATER)[0]
     assert first.flow == worth
     plain, paid = ([read_step(body) for body in list_steps(ledger, f"book-{name}")] for name in (stepped, "paid"))
@@ -375,7 +381,7 @@ def test_the_commands(
     assert run_command(["book", "deposit", "paper", "1000", "--by", "Ada", *place]) == 0
     assert run_command(["book", "withdraw", "paper", "400", "--by", "Ada", *place]) == 0
     assert run_command(["book", "show", "paper", *place]) == 0
-    assert "Waiting for the next step: 1000.00 paid in by Ada" in capsys.readouterr().out
+    assert ": 1000.00 paid in by Ada" in capsys.readouterr().out
     assert run_command(["book", "show", "paper", "--json", *place]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert (facts["steps"], sum(flow["amount"] for flow in facts["waiting_flows"])) == (1, 600.0)

@@ -12,7 +12,7 @@ from alphaloom.desk import users as module
 from alphaloom.desk.cli.main import run_command
 from alphaloom.desk.users import PERSON_SCOPES, Users
 from alphaloom.desk.web import Desk, build_app
-from alphaloom.desk.web.login import LOGINS_IN_ALL, LOGINS_PER_NAME, LoginLimit
+from alphaloom.desk.web.access.login import LOGINS_IN_ALL, LOGINS_PER_NAME, LoginLimit
 from alphaloom.ledger import SettingsError
 from alphaloom.mcp_servers.access import EVERY_SCOPE
 

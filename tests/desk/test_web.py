@@ -12,8 +12,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from alphaloom.desk.cli.main import run_command
-from alphaloom.desk.web import Desk, Sessions, build_app
-from alphaloom.desk.web.factors import what_if
+from alphaloom.desk.web import Desk, Sessions, build_app, what_if
 from alphaloom.evaluation import Reviews, SearchBench
 from alphaloom.evidence import Window
 from alphaloom.search import SearchConstraints

@@ -21,6 +21,7 @@ from alphaloom.portfolio import (
     chain_returns,
     compare_positions,
     divide_profit,
+    find_corrections,
     measure_profit,
     target_weights,
     trade_day,
@@ -33,11 +34,18 @@ COSTLY = TradingTerms(Costs(10.0, 0.0))
 
 
 def quotes(
-    day: str, opens: dict[str, float], closes: dict[str, float] | None = None, **more: dict[str, float]
+    day: str,
+    opens: dict[str, float],
+    closes: dict[str, float] | None = None,
+    volumes: dict[str, float] | None = None,
+    earlier: dict[str, dict[str, float]] | None = None,
+    renamed: dict[str, str] | None = None,
 ) -> DayPrices:
-    """Return the prices of a day on which every symbol trades a thousand shares."""
-    told = {name: more.get(name, {}) for name in ("last", "before", "previous")}
-    return DayPrices(day, opens, closes or opens, more.get("volumes", dict.fromkeys(opens, 1e3)), **told)
+    """Return the prices of a day on which every symbol trades a thousand shares, and the closes of days before."""
+    earlier = earlier or {}
+    previous = {symbol: (told[last], last) for symbol, told in earlier.items() if (last := max(told, default=""))}
+    volumes = dict.fromkeys(opens, 1e3) if volumes is None else volumes
+    return DayPrices(day, opens, closes or opens, volumes, earlier, previous, renamed or {})
 
 
 def test_fed_the_weights_of_the_backtest_it_earns_the_same_to_twelve_digits() -> None:
@@ -61,19 +69,51 @@ def test_fed_the_weights_of_the_backtest_it_earns_the_same_to_twelve_digits() ->
 
 
 def test_a_split_a_dividend_and_another_vendor_s_scale_keep_the_value() -> None:
-    book = PaperAccount("0", 0.0, {"A": Holding(10.0, 100.0, "0", 0, 90.0)}, 1_000.0)
-    prices = quotes("1", {"A": 51.0}, {"A": 52.0}, last={"A": 50.0}, before={"A": 45.0}, previous={"A": 50.0})
+    book = PaperAccount("1", 0.0, {"A": Holding(10.0, 100.0, "1", 0, 90.0, 0.0, "0")}, 1_000.0)
+    prices = quotes("2", {"A": 51.0}, {"A": 52.0}, earlier={"A": {"0": 45.0, "1": 50.0}})
     after, fills = trade_day(book, {}, prices, FREE)
     assert fills == ()
-    assert after.holdings["A"] == Holding(20.0, 52.0, "1", 0, 50.0, 52.0)
+    assert after.holdings["A"] == Holding(20.0, 52.0, "2", 0, 50.0, 52.0, "1")
     assert after.pnl == pytest.approx(40.0)
 
 
 def test_a_corrected_price_makes_no_shares() -> None:
-    book = PaperAccount("0", 0.0, {"A": Holding(10.0, 1_000.0, "0", 0, 99.0)}, 10_000.0)  # ten times too high
-    prices = quotes("1", {"A": 100.0}, last={"A": 100.0}, before={"A": 99.0}, previous={"A": 100.0})
+    held = Holding(10.0, 1_000.0, "1", 0, 99.0, 0.0, "0")  # ten times too high
+    book = PaperAccount("1", 0.0, {"A": held}, 10_000.0)
+    prices = quotes("2", {"A": 100.0}, earlier={"A": {"0": 99.0, "1": 100.0}})
     after, _ = trade_day(book, {}, prices, FREE)
     assert (after.holdings["A"].shares, after.equity, after.pnl) == (10.0, 1_000.0, -9_000.0)
+    assert find_corrections(book, prices) == [("A", 1_000.0, 100.0)]
+
+
+@pytest.mark.parametrize("split", [2, 3, 4, 7, 10])
+def test_a_split_of_a_cheap_name_in_cents_keeps_the_value(split: int) -> None:
+    for cents in range(150, 700, 7):
+        closes = (cents / 100, round(cents * 1.013) / 100)
+        book = PaperAccount("1", 0.0, {"A": Holding(1_000.0, closes[1], "1", 0, closes[0], 0.0, "0")}, 1e4)
+        told = {day: round(close / split, 2) for day, close in zip("01", closes, strict=True)}
+        prices = quotes("2", {"A": told["1"]}, earlier={"A": told})
+        assert trade_day(book, {}, prices, FREE)[0].pnl == pytest.approx(0.0, abs=1e-6)
+        assert find_corrections(book, prices) == []
+
+
+def test_a_split_after_a_day_without_a_price_keeps_the_value() -> None:
+    book = PaperAccount("1", 0.0, {"A": Holding(10.0, 90.0, "1")}, 900.0)
+    book, _ = trade_day(book, {}, quotes("2", {"B": 1.0}), FREE)
+    book, _ = trade_day(book, {}, quotes("3", {"A": 100.0}, earlier={"A": {"1": 90.0}}), FREE)
+    assert (book.holdings["A"].before, book.holdings["A"].before_day) == (90.0, "1")
+    split = quotes("4", {"A": 10.0}, earlier={"A": {"1": 9.0, "3": 10.0}})
+    assert trade_day(book, {}, split, FREE)[0].pnl == 0.0
+
+
+def test_a_holding_goes_on_under_its_new_symbol_and_joins_what_it_has_there() -> None:
+    held = {"OLD": Holding(10.0, 100.0, "1", 3, 90.0, 110.0, "0"), "NEW": Holding(1.0, 120.0, "2", 0, 100.0, 0.0, "1")}
+    book = PaperAccount("2", 0.0, held, 1_120.0)
+    earlier = {"OLD": {"0": 45.0, "1": 50.0}, "NEW": {"1": 50.0, "2": 60.0}}
+    prices = quotes("3", {"NEW": 60.0}, earlier=earlier, renamed={"OLD": "NEW"})
+    after, _ = trade_day(book, {}, prices, FREE)
+    assert {name: one.shares for name, one in after.holdings.items()} == {"NEW": 22.0}
+    assert after.pnl == pytest.approx(200.0), "the old holding stood at a price of before"
 
 
 @pytest.mark.parametrize(("shares", "target"), [(10.0, 0.09), (10.0, 0.0), (-10.0, -0.09), (-10.0, 0.0)])
@@ -126,7 +166,8 @@ def test_money_is_moved_and_never_made(days: list[tuple[dict[str, float], ...]],
     trading = TradingTerms(Costs(bps, 0.0), 0.5)
     book = PaperAccount.of_cash(1e4)
     for number, (opens, closes, told, targets) in enumerate(days):
-        prices = quotes(str(number), opens, closes or {"Z": 1.0}, last=told)
+        earlier = {name: {str(number - 1): close} for name, close in told.items()}
+        prices = quotes(str(number), opens, closes or {"Z": 1.0}, earlier=earlier)
         before, (book, fills) = book, trade_day(book, targets, prices, trading)
         shares = {name: one.shares for name, one in before.holdings.items()}
         worth = before.cash
@@ -162,7 +203,9 @@ def test_parts_of_the_profit_add_up_to_it(
     trading, book = TradingTerms(Costs(bps, 100.0), 0.5), PaperAccount.of_cash(1e4)
     for number, (opens, closes, told, targets) in enumerate(days):
         paid = book.with_flow(100.0)
-        after, fills = trade_day(paid, targets, quotes(str(number), opens, closes or {"Z": 1.0}, last=told), trading)
+        earlier = {name: {str(number - 1): close} for name, close in told.items()}
+        prices = quotes(str(number), opens, closes or {"Z": 1.0}, earlier=earlier)
+        after, fills = trade_day(paid, targets, prices, trading)
         profit = measure_profit(paid, after, fills)
         costs = math.fsum(fill.cost for fill in fills) + after.borrow
         assert math.fsum(profit.values()) - costs == pytest.approx(after.pnl, abs=1e-5)
@@ -183,3 +226,5 @@ def test_a_broker_that_differs_is_told_by_name() -> None:
     assert (a.symbol, a.value) == ("A", -100.0)
     assert (c.symbol, c.value, c.exceeds(1e9)) == ("C", None, True)
     assert (cash.symbol, cash.exceeds(0.9), cash.exceeds(1.1)) == (CASH, True, False)
+    (unknown,) = compare_positions(book, {"A": 10.0, "B": -5.0}, math.nan)
+    assert unknown.exceeds(1e9)

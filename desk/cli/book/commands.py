@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import asdict
+import math
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -89,16 +90,20 @@ def halt(
     reason: Reason,
     by: By,
     reducing: Annotated[bool, typer.Option("--reducing", help="Positions may still be reduced.")] = False,
+    second: Annotated[
+        str, typer.Option("--second", metavar="NAME", help="Who agrees, where a halted book may reduce again.")
+    ] = "",
     workspace: Workspace = None,
 ) -> None:
-    """Stop a book's trading from its next step on, until two people resume it."""
+    """Stop a book's trading from its next day on, until two people resume it."""
     from ....campaign import order_mode
 
     with open_record(workspace or DEFAULT_WORKSPACE) as ledger:
-        signed = (reason, _sign(by, ledger), "")
+        signed = (reason, _sign(by, ledger), _sign(second, ledger, first=False) if second else "")
         order = order_mode(ledger, name, "reducing" if reducing else "halted", signed, _read_clock())
     passes = "only what reduces passes" if reducing else "nothing passes"
-    print_plain(f"From the next step of {name} on, {passes}: {order.reason} ({order.by}).")
+    people = ", ".join(filter(None, (order.by, order.second)))
+    print_plain(f"From the first day after {order.at[:10]} on, {passes} in {name}: {order.reason} ({people}).")
 
 
 @app.command()
@@ -115,7 +120,8 @@ def resume(
     with open_record(workspace or DEFAULT_WORKSPACE) as ledger:
         signed = (reason, _sign(by, ledger), _sign(second, ledger, first=False))
         order = order_mode(ledger, name, "active", signed, _read_clock())
-    print_plain(f"{name} trades again from its next step on: {order.reason} ({order.by}, {order.second}).")
+    people = f"{order.by}, {order.second}"
+    print_plain(f"{name} trades again from the first day after {order.at[:10]} on: {order.reason} ({people}).")
 
 
 @app.command()
@@ -128,6 +134,10 @@ def step(
         datetime | None,
         typer.Option("--since", formats=["%Y-%m-%d"], help="First day of a new book; the panel's last by default."),
     ] = None,
+    revised: Annotated[
+        str, typer.Option("--revised", metavar="REASON", help="Go on although the panel lacks the last step's day.")
+    ] = "",
+    by: Annotated[str, typer.Option("--by", metavar="NAME", help="Who says so; it is kept with the step.")] = "",
     workspace: Workspace = None,
     as_json: AsJson = False,
 ) -> None:
@@ -140,12 +150,19 @@ def step(
     from ....evidence.values import LazySandbox
     from ..targets import find_settings
 
+    if bool(revised.strip()) != bool(by.strip()):
+        field = "--by" if revised.strip() else "--revised"
+        hint = "Nothing was stepped."
+        raise DeskError("A revision needs a reason and a person.", field=field, allowed="a text", hint=hint)
     with open_record(workspace or DEFAULT_WORKSPACE) as ledger:
         place = DataOptions(campaign, panel, sectors, None, workspace)
         settings = find_settings(ledger, find_book(ledger, name)[1].run, place)
         read, dataset = settings.market.open(settings.seed)
         with LazySandbox(settings.sandbox) as sandbox:
             data = BookData(read, dataset, sandbox, since.date() if since else None, settings.evidence)
+            limits = settings.risk if campaign else None
+            says = (revised.strip(), _sign(by.strip(), ledger)) if revised else None
+            data = replace(data, limits=limits, revised=says)
             steps = step_book(
                 ledger, name, data, _read_clock, lambda one: None if as_json else print_plain(say_step(one)), _note
             )
@@ -157,13 +174,13 @@ def step(
 
 @app.command()
 def deposit(name: BookName, amount: Money, by: By, workspace: Workspace = None, as_json: AsJson = False) -> None:
-    """Pay money into a book: the next step has it before its open, and no return counts it as a gain."""
+    """Pay money into a book: the first step of a later day has it, and no return counts it as a gain."""
     _pay(name, amount, by, workspace, as_json=as_json)
 
 
 @app.command()
 def withdraw(name: BookName, amount: Money, by: By, workspace: Workspace = None, as_json: AsJson = False) -> None:
-    """Take money out of a book, before the open of the next step; no return counts it as a loss."""
+    """Take money out of a book, by the first step of a later day; no return counts it as a loss."""
     _pay(name, -amount, by, workspace, as_json=as_json)
 
 
@@ -182,7 +199,8 @@ def _pay(name: str, amount: float, by: str, workspace: Path | None, *, as_json: 
         print_object({"book": name, "flow": flow.key, "amount": flow.amount, "by": flow.by, "at": flow.at})
         return
     said = "paid in" if amount > 0 else "to be paid out"
-    print_plain(f"Recorded as flow {flow.key}: {number(abs(amount), 2)} {said} by {flow.by}, with the next step.")
+    when = f"with the first step of a day after {flow.at[:10]}"
+    print_plain(f"Recorded as flow {flow.key}: {number(abs(amount), 2)} {said} by {flow.by}, {when}.")
 
 
 @app.command()
@@ -216,21 +234,25 @@ def show(
 def replay(name: BookName, workspace: Workspace = None, as_json: AsJson = False) -> None:
     """Compute every step again from what it had read, and say where a byte differs; exit code 1 where one does.
 
-    Steps that the log of calls has and the record does not are named.
+    Steps that the log of calls has and the record does not are named, and those that the log lacks are counted.
     """
-    from ....campaign import GONE, replay_book
+    from ....campaign import GONE, NOT_LOGGED, replay_book
     from ....ledger.calls import CALLS_FOLDER, verify_calls
 
     with open_record(workspace or DEFAULT_WORKSPACE) as ledger:
         told = dict(replay_book(ledger, name))
         damage = [finding.message for finding in verify_calls(ledger.workspace / CALLS_FOLDER).findings]
     differing = {day: parts for day, parts in told.items() if parts}
+    unlogged = sum(NOT_LOGGED in parts for parts in told.values())
     computed = sum(GONE not in parts for parts in told.values())
     if as_json:
         print_object({"steps": computed, "differing": differing, "log": damage})
     else:
         for day, parts in differing.items():
-            print_plain(f"{day}: {', '.join(parts)}")
+            if parts != [NOT_LOGGED]:
+                print_plain(f"{day}: {', '.join(parts)}")
+        if unlogged:
+            print_plain(f"{plural(unlogged, 'step')} {'is' if unlogged == 1 else 'are'} {NOT_LOGGED}.")
         for message in damage:
             print_plain(f"The log of calls, which has the steps, was changed: {message}")
         said = f"{len(differing)} differ" if differing else "every byte is the same" if told else "there is none yet"
@@ -276,6 +298,8 @@ def reconcile(
     from ....portfolio import compare_positions
     from .positions import read_positions
 
+    if cash is not None and not math.isfinite(cash):
+        raise DeskError("Cash must be a number.", field="--cash", got=str(cash), allowed="a finite number")
     positions, steps = read_positions(file), _read_steps(name, workspace)
     if not steps:
         raise DeskError(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 STEP_COLUMNS = (
     "day", "window", "evidence", "equity", "ungated_equity", "flow", "pnl", "trading_costs", "borrow_costs", "gross",
-    "net", "turnover", "fills", "approved", "refused", "refusals", "mode",
+    "net", "turnover", "fills", "approved", "refused", "refusals", "mode", "notes",
 )  # fmt: skip  # a table
 MOST_NAMED = 5
 """Symbols that are named under a rule."""
@@ -52,8 +52,23 @@ def tell_step(one: BookStep) -> dict[str, Any]:
         sum(not ruling["approved"] for ruling in rulings),
         "; ".join(f"{rule} {times}" for rule, times in rules.items()),
         one.mode,
+        "; ".join(list_notes(one)),
     )
     return dict(zip(STEP_COLUMNS, facts, strict=True))
+
+
+def list_notes(one: BookStep) -> list[str]:
+    """Return what was odd about a step, for a person."""
+    notes = [f"{old} is {new} now" for old, new in one.renamed.items()]
+    notes += [
+        f"the last price of {symbol} was corrected from {was:g} to {now:g}, which is profit or loss"
+        for symbol, was, now in one.corrections
+    ]
+    if one.held_back:
+        notes.append(f"{plural(len(one.held_back), 'increase')} dropped, since more than half of the equity came in")
+    if one.revised:
+        notes.append(f"the panel lacks the day of the step before: {one.revised[0]} ({one.revised[1]})")
+    return notes
 
 
 def say_step(one: BookStep) -> str:
@@ -63,7 +78,7 @@ def say_step(one: BookStep) -> str:
     return (
         f"{one.day}: equity {number(facts['equity'], 2)}{paid}, {plural(facts['fills'], 'fill')}; for "
         f"{one.decided_for} {count(facts['approved'])} approved, {count(facts['refused'])} refused"
-        f"{'; late' if one.late else ''}{MODE_WORDS[one.mode]}"
+        f"{'; late' if one.late else ''}{MODE_WORDS[one.mode]}{''.join(f'; {note}' for note in list_notes(one))}"
     )
 
 

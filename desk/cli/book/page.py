@@ -20,7 +20,8 @@ def print_book(facts: Mapping[str, Any]) -> None:
     """Print a book."""
     for flow in facts["waiting_flows"]:
         way = "paid in" if flow["amount"] > 0 else "to be paid out"
-        print_plain(f"Waiting for the next step: {number(abs(flow['amount']), 2)} {way} by {flow['by']}.")
+        amount = number(abs(flow["amount"]), 2)
+        print_plain(f"Waiting for the first day after {flow['at'][:10]}: {amount} {way} by {flow['by']}.")
     if facts["last"] is None:
         print_plain(f"{facts['book']} has made no step: alphaloom book step {facts['book']} --panel FILE")
         return

@@ -76,8 +76,11 @@ def compute_stress(name: str, text: str, place: DataOptions) -> dict[str, Any]:
         settings = find_settings(ledger, held.run, place)
         panel, dataset = settings.market.open(settings.seed)
         cut = held.cut(panel)
+        held = held.follow(cut)
         scenario = _build_scenario(text, given, ledger, held, (cut, dataset))
-        found = stress_book(held, cut, find_policy(ledger, [held.evidence]), scenario)
+        asked = settings.risk if place.campaign else None
+        policy, _ = find_policy(ledger, [held.evidence], cut, asked=asked)
+        found = stress_book(held, cut, policy, scenario)
     return {"book": name, **_tell(found)}
 
 

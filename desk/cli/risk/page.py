@@ -31,6 +31,8 @@ def print_check(facts: Mapping[str, Any]) -> None:
         print_plain(f"The share that passes was not computed for the {count(facts['uncomputed'])} smallest changes.")
     said = f"{plural(facts['approved'], 'signal')} approved, {count(facts['refused'])} refused"
     print_plain(f"{said}, under policy {facts['policy'][:16]}.")
+    for note in facts["policy_notes"]:
+        print_plain(note)
 
 
 def _blames_totals(refusals: list[dict[str, Any]]) -> bool:

@@ -29,12 +29,18 @@ def compute_check(
     given = read_policy_file(policy_file) if policy_file else None
     with open_record(place.workspace or DEFAULT_WORKSPACE) as ledger:
         held = read_held_book(ledger, book) if book else HeldBook.empty()
-        policy = find_policy(ledger, [signal.evidence for signal in signals], given)
         settings = find_settings(ledger, held.run, place)
         panel = cut_panel(settings.market.open(settings.seed)[0], day)
         _refuse_other_day(held, panel)
-        found = check_signals(ledger, panel, signals, policy, held)
-    return {"data": describe_data(settings, panel), "book": book or None, **_tell(found, panel)}
+        asked = settings.risk if place.campaign else None
+        policy, notes = find_policy(ledger, [signal.evidence for signal in signals], panel, given, asked)
+        found = check_signals(ledger, panel, signals, policy, held.follow(panel))
+    return {
+        "data": describe_data(settings, panel),
+        "book": book or None,
+        **_tell(found, panel),
+        "policy_notes": list(notes),
+    }
 
 
 def _refuse_other_day(held: HeldBook, panel: Panel) -> None:

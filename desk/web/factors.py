@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response
 
-from ....ledger import cut_listed, cut_member
-from ...errors import DeskError
-from ...figures import (
+from ...ledger import cut_listed, cut_member
+from ..errors import DeskError
+from ..figures import (
     any_value,
     count,
     describe_added_value,
@@ -22,28 +22,28 @@ from ...figures import (
     plural,
     short_id,
 )
-from ...formula_views import DialectText, TreeBranch, draw_tree, read_formula, write_dialects
-from ...lineage import Lineage, LineageReader
-from ...profile import profile_rows
-from ...report.cards import Card, CardContext, build_card
-from ...report.case_page import list_idea
-from ...report.factor_page import (
+from ..formula_views import DialectText, TreeBranch, draw_tree, read_formula, write_dialects
+from ..lineage import Lineage, LineageReader
+from ..profile import profile_rows
+from ..report.cards import Card, CardContext, build_card
+from ..report.case_page import list_idea
+from ..report.factor_page import (
     StressSection,
     build_stress,
     describe_strength,
     draw_exposures,
     draw_regimes,
 )
-from ...report.gate_steps import find_deciding_step, list_steps
-from ..campaigns import UNDECIDED
-from ..cases import is_blind_for, send_to_judge
-from ..pages import PageRequest
+from ..report.gate_steps import find_deciding_step, list_steps
+from .campaigns import UNDECIDED
+from .cases import is_blind_for, send_to_judge
+from .pages import PageRequest
 
 if TYPE_CHECKING:
-    from ....evaluation.closing import DailyRankICByWindow, FactorEntry, SealedFactor, SelectionMetrics
-    from ....factors import Expression
-    from ....factors.similarity import Likeness
-    from ....ledger import Evaluation, Ledger, Run, VerdictRow
+    from ...evaluation.closing import DailyRankICByWindow, FactorEntry, SealedFactor, SelectionMetrics
+    from ...factors import Expression
+    from ...factors.similarity import Likeness
+    from ...ledger import Evaluation, Ledger, Run, VerdictRow
 
 Pairs = Sequence[tuple[str, str]]
 MAX_NEAREST_KNOWN = 5
@@ -155,7 +155,7 @@ def find_factor(ledger: Ledger, name: str, factor: str) -> FactorRecord:
     DeskError
         The campaign scored no factor of this id.
     """
-    from ....evaluation import Reviews, find_campaign
+    from ...evaluation import Reviews, find_campaign
 
     run = find_campaign(ledger, name)
     score = ledger.evaluations.get(run.id, factor)
@@ -188,7 +188,7 @@ def _find_result(body: bytes, factor: str) -> tuple[str, Mapping[str, Any]]:
 
 def _read_entry(ledger: Ledger, score: Evaluation, verdict: VerdictRow | None, found: Mapping[str, Any]) -> FactorEntry:
     """Return the factor as the results have it, or as far as the ledger alone tells before they are written."""
-    from ....evaluation.closing import FactorEntry
+    from ...evaluation.closing import FactorEntry
 
     if found:
         return FactorEntry.read(found)
@@ -207,7 +207,7 @@ def _read_entry(ledger: Ledger, score: Evaluation, verdict: VerdictRow | None, f
 
 def _read_claim(ledger: Ledger, score: Evaluation) -> Mapping[str, Any] | None:
     """Return the hypothesis as it was judged: the mechanism that was stated after scoring, where it stands."""
-    from ....evidence import MECHANISM_EVENT
+    from ...evidence import MECHANISM_EVENT
 
     stated = ledger.events.get(score.run, MECHANISM_EVENT, score.factor_id)
     if stated and stated.body.get("stands"):
@@ -218,7 +218,7 @@ def _read_claim(ledger: Ledger, score: Evaluation) -> Mapping[str, Any] | None:
 
 
 def _read_curve(ledger: Ledger, run: str, factor: str, found: Mapping[str, Any]) -> DailyRankICByWindow | None:
-    from ....evaluation.closing import DailyRankICByWindow
+    from ...evaluation.closing import DailyRankICByWindow
 
     body = found.get("curve") or cut_member(ledger.artefacts.read(run, "curves.json") or b"", factor)
     return DailyRankICByWindow.read(body) if body else None
@@ -226,7 +226,7 @@ def _read_curve(ledger: Ledger, run: str, factor: str, found: Mapping[str, Any])
 
 def _read_sealed(ledger: Ledger, run: str, factor: str, results: Mapping[str, Any]) -> SealedFactor | None:
     """Return a factor's figures of the sealed days, from the close or opened later."""
-    from ....evaluation.closing import SealedExam
+    from ...evaluation.closing import SealedExam
 
     later = ledger.artefacts.read(run, "sealed.json")
     exam = json.loads(later) if later else results.get("sealed")
@@ -235,7 +235,7 @@ def _read_sealed(ledger: Ledger, run: str, factor: str, results: Mapping[str, An
 
 def load_factor(view: PageRequest) -> ScoredFactorPage | Response:
     """Return the page of a scored factor; whoever must judge it blind first is sent to the page for that."""
-    from ....evaluation import Reviews
+    from ...evaluation import Reviews
 
     record = find_factor(view.ledger, view.path["run"], view.path["factor"])
     if is_blind_for(view, Reviews.of(view.ledger, record.run), record.score.factor_id):
@@ -277,7 +277,7 @@ def _read_hypothesis(ledger: Ledger, score: Evaluation) -> Mapping[str, Any]:
 
 def _gather_context(record: FactorRecord) -> CardContext:
     """Return what the card shows beside the entry: members, sealed figures, and the truth of a synthetic market."""
-    from ....evaluation.closing import PlantedTruth
+    from ...evaluation.closing import PlantedTruth
 
     ledger, run, entry = record.ledger, record.run.id, record.entry
     scores = [ledger.evaluations.get(run, name) for name in entry.members or ()]
@@ -299,7 +299,7 @@ def _gather_context(record: FactorRecord) -> CardContext:
 
 
 def _read_costs(record: FactorRecord) -> Any:
-    from ....evaluation.closing import CostRates
+    from ...evaluation.closing import CostRates
 
     costs = (record.run.config["settings"].get("evidence") or {}).get("costs")
     return CostRates.read(costs) if costs else None
@@ -320,14 +320,14 @@ def _find_stress(record: FactorRecord) -> StressSection | None:
 
 def _describe_formula(record: FactorRecord) -> tuple[FormulaSection, str]:
     """Return the views of the formula, and it in words; a formula that this version cannot read keeps its text."""
-    from ....factors import FactorError, ParseError, explain
+    from ...factors import FactorError, ParseError, explain
 
     try:
         expression = read_formula(record.score.text, record.score.sheet.get("fields") or ())
     except (ParseError, FactorError) as error:
         return FormulaSection([], None, [], f"This version cannot read the formula: {error.message}"), ""
     nearest = _find_nearest(record, expression)
-    from ...cli.factor.similar import describe_likeness
+    from ..cli.factor.similar import describe_likeness
 
     rows = [describe_likeness(expression, one) for one in nearest]
     lines = [NearFormula(row["id"], row["where"], row["text"], row["ratio"], row["shared"], row["why"]) for row in rows]
@@ -338,8 +338,8 @@ def _describe_formula(record: FactorRecord) -> tuple[FormulaSection, str]:
 
 def _find_nearest(record: FactorRecord, expression: Expression) -> list[Likeness]:
     """Return the known formulas that share most, without the factor itself, its sets, and the members of its own."""
-    from ...cli.factor.formulas import readable_names
-    from ...cli.factor.similar import find_nearest_formulas
+    from ..cli.factor.formulas import readable_names
+    from ..cli.factor.similar import find_nearest_formulas
 
     own = {record.entry.id, *(record.entry.members or ())}
     top = MAX_NEAREST_KNOWN + len(own)
@@ -459,7 +459,7 @@ def _tell_selection(record: FactorRecord) -> Iterator[str]:
 
 
 def _tell_decision(record: FactorRecord) -> Iterator[str]:
-    from ....evaluation import Reviews
+    from ...evaluation import Reviews
 
     decision = Reviews.of(record.ledger, record.run).decision(record.entry.id)
     if decision:

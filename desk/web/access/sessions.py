@@ -15,9 +15,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from ...ledger import read_json, write_json
-from ...ledger.database import wait_for_lock
-from ...ledger.files import make_folder
+from ....ledger import read_json, write_json
+from ....ledger.database import wait_for_lock
+from ....ledger.files import make_folder
 
 DESK_FOLDER, SESSIONS_FILE = "desk", "sessions.json"
 LAUNCH_TIME, SESSION_TIME = timedelta(minutes=10), timedelta(hours=12)

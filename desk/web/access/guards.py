@@ -14,7 +14,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ...mcp_servers.access import LOCAL_HOSTS, LOCAL_ORIGINS, find_misdirection
+from ....mcp_servers.access import LOCAL_HOSTS, LOCAL_ORIGINS, find_misdirection
 
 MAX_FORM_BYTES: Final = 64 * 1024
 POLICY: Final = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"

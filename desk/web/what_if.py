@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from ...errors import DeskError
-from ...figures import count
-from ...report.comparison import (
+from ..errors import DeskError
+from ..figures import count
+from ..report.comparison import (
     FIGURE_LABELS,
     PairDrawings,
     Rows,
@@ -21,13 +21,13 @@ from ...report.comparison import (
     list_sheet_rows,
     list_together,
 )
-from ...report.factor_page import list_warnings
-from ..pages import PageRequest
-from .scored_factor import find_factor
+from ..report.factor_page import list_warnings
+from .factors import find_factor
+from .pages import PageRequest
 
 if TYPE_CHECKING:
-    from ....evaluation import SearchBench, SearchQuestion
-    from ....ledger import Ledger, Run
+    from ...evaluation import SearchBench, SearchQuestion
+    from ...ledger import Ledger, Run
 
 MAX_BENCHES: Final = 2
 """Markets that are kept open at once; each takes the memory of a panel's search days."""
@@ -117,10 +117,10 @@ def open_bench(ledger: Ledger, run: Run) -> SearchBench:
     AlphaloomError
         The prices are gone, or are not those that the run began with.
     """
-    from ....campaign import Campaign, Settings
-    from ....evaluation import SearchBench
-    from ....evidence import fix_windows
-    from ....search import SearchConstraints
+    from ...campaign import Campaign, Settings
+    from ...evaluation import SearchBench
+    from ...evidence import fix_windows
+    from ...search import SearchConstraints
 
     settings = Settings.from_record(run.config["settings"])
     campaign = Campaign(settings, ledger.workspace, run.id)
@@ -132,7 +132,7 @@ def open_bench(ledger: Ledger, run: Run) -> SearchBench:
 
 def load_what_if(view: PageRequest) -> WhatIfPage:
     """Return a factor's figures beside those of the query; nothing is recorded."""
-    from ....evaluation.closing import FactorComparison
+    from ...evaluation.closing import FactorComparison
 
     record, form = find_factor(view.ledger, view.path["run"], view.path["factor"]), _read_form(view.query)
     text = record.score.text
@@ -189,7 +189,7 @@ def _read_form(query: Mapping[str, str]) -> WhatIfForm:
 
 def _ask(form: WhatIfForm) -> tuple[SearchQuestion, SearchQuestion]:
     """Return the two questions: the run's own, and the form's."""
-    from ....evaluation import SearchQuestion
+    from ...evaluation import SearchQuestion
 
     return SearchQuestion(), SearchQuestion(COST_CHOICES[form.costs], form.horizon, form.neutral, form.span)
 

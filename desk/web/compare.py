@@ -7,21 +7,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from ....ledger import cut_member
-from ...blind import refuse_unjudged
-from ...errors import DeskError
-from ...figures import DASH, any_value, number, p_value_text
-from ...formula_views import TextChange, compare_texts
-from ...report.comparison import PairDrawings, draw_pair, list_sheet_rows
-from ...report.gate_steps import list_steps
-from ..campaigns import is_campaign
-from ..cases import is_blind_for
-from ..pages import PageRequest
-from .scored_factor import RESULTS_FILE, FactorRecord, find_factor, list_price
+from ...ledger import cut_member
+from ..blind import refuse_unjudged
+from ..errors import DeskError
+from ..figures import DASH, any_value, number, p_value_text
+from ..formula_views import TextChange, compare_texts
+from ..report.comparison import PairDrawings, draw_pair, list_sheet_rows
+from ..report.gate_steps import list_steps
+from .campaigns import is_campaign
+from .cases import is_blind_for
+from .factors import RESULTS_FILE, FactorRecord, find_factor, list_price
+from .pages import PageRequest
 
 if TYPE_CHECKING:
-    from ....evaluation.closing import FactorComparison
-    from ....ledger import Ledger, Run
+    from ...evaluation.closing import FactorComparison
+    from ...ledger import Ledger, Run
 
 PairRow = tuple[str, str, str]
 Topic = tuple[str, Sequence[PairRow]]
@@ -77,7 +77,7 @@ class ComparedPage:
 
 def load_comparison(view: PageRequest) -> ComparedPage:
     """Return the comparison of the query's `a` and `b`; a form alone while one of them is missing."""
-    from ....evaluation import Reviews
+    from ...evaluation import Reviews
 
     asked = view.query.get("a", "").strip(), view.query.get("b", "").strip()
     show_all = view.query.get("all") == "1"
@@ -132,7 +132,7 @@ def _describe_side(record: FactorRecord) -> ComparedSide:
 
 def _pair_sheets(one: FactorRecord, other: FactorRecord) -> FactorComparison:
     """Return both sheets of search days as on record; what each adds to the other is not."""
-    from ....evaluation.closing import FactorComparison
+    from ...evaluation.closing import FactorComparison
 
     return FactorComparison.read({"a": _gather_sheet(one), "b": _gather_sheet(other)})
 
@@ -190,7 +190,7 @@ def _list_selection(record: FactorRecord) -> Iterator[tuple[str, str]]:
 
 
 def _find_run(ledger: Ledger, name: str) -> Run:
-    from ....evaluation import find_campaign
+    from ...evaluation import find_campaign
 
     return find_campaign(ledger, name)
 
@@ -211,7 +211,7 @@ def _compare_runs(ledger: Ledger, one: Run, other: Run) -> list[Topic]:
 
 
 def _count_verdicts(ledger: Ledger, run: Run) -> dict[str, str]:
-    from ....evaluation import Reviews
+    from ...evaluation import Reviews
 
     reviews = Reviews.of(ledger, run)
     words = Counter(reviews.word(row) for row in ledger.verdicts.of(run.id))

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from ...mcp_servers.access import Bucket
-from ..users import PERSON_SCOPES, Signer
+from ....mcp_servers.access import Bucket
+from ...users import PERSON_SCOPES, Signer
 
 if TYPE_CHECKING:
-    from ..users import Users
+    from ...users import Users
     from .sessions import Sessions
 
 LOGINS_PER_NAME: Final = 5

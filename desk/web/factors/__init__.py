@@ -1,1 +1,0 @@
-"""The pages on any scored factor: what is on record, what if, and two beside each other."""
