@@ -23,7 +23,12 @@ if TYPE_CHECKING:
         UnknownRun as UnknownRun,
         WorkspaceError as WorkspaceError,
     )
-    from .files.objects import read_json as read_json, write_json as write_json
+    from .files.objects import (
+        cut_listed as cut_listed,
+        cut_member as cut_member,
+        read_json as read_json,
+        write_json as write_json,
+    )
     from .files.settings import read_settings as read_settings
     from .library import Pass as Pass
     from .records import (
@@ -71,7 +76,7 @@ else:
             "errors": (
                 "AlphaloomError LedgerConflict LedgerError Mistake RunLocked SettingsError UnknownRun WorkspaceError"
             ),
-            "files.objects": "read_json write_json",
+            "files.objects": "cut_listed cut_member read_json write_json",
             "files.settings": "read_settings",
             "library": "Pass",
             "records": (

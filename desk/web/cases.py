@@ -18,7 +18,7 @@ from .inbox import read_inbox
 from .pages import PageRequest
 
 if TYPE_CHECKING:
-    from ...evaluation import ReviewChoice
+    from ...evaluation import ReviewChoice, Reviews
     from ...risk import LeakAlarm
 
 CASE_CHOICES = ("approve", "reject", "ask", "undo")
@@ -46,10 +46,22 @@ def load_case(view: PageRequest) -> DecidableCase | Response:
     run = find_campaign(view.ledger, view.path["run"])
     reviews = Reviews.of(view.ledger, run)
     name = find_case(reviews, view.path["case"])
-    # Who may not decide has no judgement to spoil, so they read on.
-    if view.signer.may(PersonScope.REVIEW_DECIDE) and must_judge(reviews, name, view.person):
-        return RedirectResponse(f"/runs/{run.id}/cases/{name}/blind", 303)
+    if is_blind_for(view, reviews, name):
+        return send_to_judge(run.id, name)
     return _load_whole_case(view)
+
+
+def is_blind_for(view: PageRequest, reviews: Reviews, factor: str) -> bool:
+    """Tell whether nothing that the gate found on a factor may be shown to who asks, before they judged it blind."""
+    if view.ledger.events.get(reviews.run, "case", factor) is None:
+        return False
+    # Who may not decide has no judgement to spoil, so they read on.
+    return view.signer.may(PersonScope.REVIEW_DECIDE) and must_judge(reviews, factor, view.person)
+
+
+def send_to_judge(run: str, case: str) -> Response:
+    """Return the way to the page on which a case is judged blind."""
+    return RedirectResponse(f"/runs/{run}/cases/{case}/blind", 303)
 
 
 def _load_whole_case(view: PageRequest) -> DecidableCase:

@@ -7,13 +7,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from ...ledger import cut_member
+from ..blind import refuse_unjudged
 from ..errors import DeskError
 from ..figures import DASH, any_value, number, p_value_text
 from ..formula_views import TextChange, compare_texts
 from ..report.comparison import PairDrawings, draw_pair, list_sheet_rows
 from ..report.gate_steps import list_steps
 from .campaigns import is_campaign
-from .factors import FactorRecord, find_factor, list_price, read_json_file
+from .cases import is_blind_for
+from .factors import RESULTS_FILE, FactorRecord, find_factor, list_price
 from .pages import PageRequest
 
 if TYPE_CHECKING:
@@ -27,7 +30,6 @@ PARTING = ":"
 """Between the run and the factor of a side, in the query."""
 MAX_VALUE_CHARS = 160
 """Longest text of a value of a campaign's results that is a row; sentences are on its own page."""
-RESULTS_FILE = "results.json"
 RESULT_TOPICS = (
     "data", "windows", "attempts", "evaluations", "hypotheses", "trials", "prior_trials", "diversity", "clusters",
     "overfitting", "power", "combination", "book", "sealed", "spend",
@@ -75,6 +77,8 @@ class ComparedPage:
 
 def load_comparison(view: PageRequest) -> ComparedPage:
     """Return the comparison of the query's `a` and `b`; a form alone while one of them is missing."""
+    from ...evaluation import Reviews
+
     asked = view.query.get("a", "").strip(), view.query.get("b", "").strip()
     show_all = view.query.get("all") == "1"
     offered = [run.id for run in view.ledger.runs.all() if is_campaign(run)][::-1][:MAX_RUNS_OFFERED]
@@ -94,6 +98,10 @@ def load_comparison(view: PageRequest) -> ComparedPage:
         sides = [ComparedSide(run.id, "", run.id, "") for run in runs]
         return _hide_equal(ComparedPage(asked, show_all, offered, "", sides, _compare_runs(view.ledger, *runs)))
     records = find_factor(view.ledger, run_a, factor_a), find_factor(view.ledger, run_b, factor_b)
+    for record in records:
+        reviews = Reviews.of(view.ledger, record.run)
+        if is_blind_for(view, reviews, record.score.factor_id):
+            refuse_unjudged(reviews, record.score.factor_id, view.person)
     pair = _pair_sheets(*records)
     change = compare_texts(pair.a.text, pair.b.text) if pair.a.text != pair.b.text else []
     sides, topics = [_describe_side(record) for record in records], _compare_records(records, pair)
@@ -190,15 +198,15 @@ def _find_run(ledger: Ledger, name: str) -> Run:
 def _compare_runs(ledger: Ledger, one: Run, other: Run) -> list[Topic]:
     runs = one, other
     settings = [dict(_flatten(run.config["settings"])) for run in runs]
-    results = [read_json_file(ledger, run.id, RESULTS_FILE) for run in runs]
+    bodies = [ledger.artefacts.read(run.id, RESULTS_FILE) for run in runs]
     verdicts = [_count_verdicts(ledger, run) for run in runs]
-    figures = [_summarise_results(one) for one in results] if all(results) else []
+    figures = [_summarise_results(body) for body in bodies if body]
     standings = [{"status": run.status, "begun": run.started_at[:16], "data set": run.dataset} for run in runs]
     return [
         ("The campaigns", _join_rows(*standings)),
         ("Verdicts", _join_rows(*verdicts)),
         ("Settings", _join_rows(*settings)),
-        ("Results", _join_rows(*figures) if figures else []),
+        ("Results", _join_rows(*figures) if len(figures) == len(runs) else []),
     ]
 
 
@@ -210,8 +218,8 @@ def _count_verdicts(ledger: Ledger, run: Run) -> dict[str, str]:
     return {word: any_value(amount) for word, amount in sorted(words.items())}
 
 
-def _summarise_results(results: Mapping[str, Any]) -> dict[str, str]:
-    figures = dict(_flatten({name: results[name] for name in RESULT_TOPICS if name in results}))
+def _summarise_results(body: bytes) -> dict[str, str]:
+    figures = dict(_flatten({name: cut_member(body, name) for name in RESULT_TOPICS}))
     return {name: value for name, value in figures.items() if len(value) <= MAX_VALUE_CHARS}
 
 

@@ -7,6 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from starlette.responses import Response
+
+from ...ledger import cut_listed, cut_member
 from ..errors import DeskError
 from ..figures import (
     any_value,
@@ -33,6 +36,7 @@ from ..report.factor_page import (
 )
 from ..report.gate_steps import find_deciding_step, list_steps
 from .campaigns import UNDECIDED
+from .cases import is_blind_for, send_to_judge
 from .pages import PageRequest
 
 if TYPE_CHECKING:
@@ -46,6 +50,8 @@ MAX_NEAREST_KNOWN = 5
 AWAITING = "awaiting approval"
 FACTOR_PILLS = {"accepted": "accepted", "watchlist": "watched", AWAITING: "awaiting", "member": "awaiting"}
 """Style of the pill of a verdict; any other is drawn as a rejection, and a factor without one has none."""
+RESULTS_FILE = "results.json"
+RESULT_PARTS = ("power", "stress", "truth", "sealed")
 RESULT_LISTS = ("accepted", "proven", "watchlist", "rejected", "members", "untested")
 
 
@@ -120,7 +126,7 @@ class FactorRecord:
     found
         Its entry in the run's results, or in the file of its case; empty before either is written.
     results
-        The run's results as JSON; empty before its end.
+        The parts of the run's results that the page shows (`RESULT_PARTS`); empty before its end.
     curve
         Its daily RankIC; None where that is not on record.
     sealed
@@ -162,8 +168,9 @@ def find_factor(ledger: Ledger, name: str, factor: str) -> FactorRecord:
             code="unknown_factor",
         )
     verdict, reviews = ledger.verdicts.get(run.id, factor), Reviews.of(ledger, run)
-    results = read_json_file(ledger, run.id, "results.json")
-    word, found = _find_result(results, factor)
+    body = ledger.artefacts.read(run.id, RESULTS_FILE) or b""
+    results = {name: cut_member(body, name) for name in RESULT_PARTS}
+    word, found = _find_result(body, factor)
     if not found and ledger.events.get(run.id, "case-file", factor):
         found = reviews.file(factor)
     standing = reviews.word(verdict) if verdict else "member" if word == "members" else UNDECIDED
@@ -173,17 +180,10 @@ def find_factor(ledger: Ledger, name: str, factor: str) -> FactorRecord:
     return FactorRecord(ledger, run, score, verdict, standing, entry, found, results, curve, sealed)
 
 
-def read_json_file(ledger: Ledger, run: str, name: str) -> Mapping[str, Any]:
-    """Return a file of a run as it was recorded; empty where it was not."""
-    body = ledger.artefacts.read(run, name)
-    found = json.loads(body) if body else {}
-    return found if isinstance(found, Mapping) else {}
-
-
-def _find_result(results: Mapping[str, Any], factor: str) -> tuple[str, Mapping[str, Any]]:
+def _find_result(body: bytes, factor: str) -> tuple[str, Mapping[str, Any]]:
     """Return the list of results that holds a factor, and its entry; empty where none does."""
-    rows = ((word, entry) for word in RESULT_LISTS for entry in results.get(word) or ())
-    return next(((word, entry) for word, entry in rows if entry.get("id") == factor), ("", {}))
+    rows = ((word, cut_listed(body, word, factor)) for word in RESULT_LISTS)
+    return next(((word, entry) for word, entry in rows if entry), ("", {}))
 
 
 def _read_entry(ledger: Ledger, score: Evaluation, verdict: VerdictRow | None, found: Mapping[str, Any]) -> FactorEntry:
@@ -220,21 +220,26 @@ def _read_claim(ledger: Ledger, score: Evaluation) -> Mapping[str, Any] | None:
 def _read_curve(ledger: Ledger, run: str, factor: str, found: Mapping[str, Any]) -> DailyRankICByWindow | None:
     from ...evaluation.closing import DailyRankICByWindow
 
-    body = found.get("curve") or read_json_file(ledger, run, "curves.json").get(factor)
+    body = found.get("curve") or cut_member(ledger.artefacts.read(run, "curves.json") or b"", factor)
     return DailyRankICByWindow.read(body) if body else None
 
 
 def _read_sealed(ledger: Ledger, run: str, factor: str, results: Mapping[str, Any]) -> SealedFactor | None:
-    """Return a factor's figures of the sealed days, from the close or opened later; the results are read already."""
+    """Return a factor's figures of the sealed days, from the close or opened later."""
     from ...evaluation.closing import SealedExam
 
-    exam = read_json_file(ledger, run, "sealed.json") or results.get("sealed")
+    later = ledger.artefacts.read(run, "sealed.json")
+    exam = json.loads(later) if later else results.get("sealed")
     return SealedExam.read(exam).factors.get(factor) if exam else None
 
 
-def load_factor(view: PageRequest) -> ScoredFactorPage:
-    """Return the page of a scored factor."""
+def load_factor(view: PageRequest) -> ScoredFactorPage | Response:
+    """Return the page of a scored factor; whoever must judge it blind first is sent to the page for that."""
+    from ...evaluation import Reviews
+
     record = find_factor(view.ledger, view.path["run"], view.path["factor"])
+    if is_blind_for(view, Reviews.of(view.ledger, record.run), record.score.factor_id):
+        return send_to_judge(record.run.id, record.score.factor_id)
     lineage = LineageReader(view.ledger, record.run).read(record.score.factor_id)
     formula, explained = _describe_formula(record)
     entry = record.entry if record.entry.explained else record.entry.model_copy(update={"explained": explained})

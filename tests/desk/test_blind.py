@@ -23,7 +23,7 @@ from alphaloom.ledger import Journal, Ledger
 
 from .test_two_people import decide
 from .test_web import HERE, SAME
-from .workspace import CASE, NOON, lay, planted_case
+from .workspace import CASE, CHILD, NOON, lay, planted_case
 
 ROOT = Path(__file__).resolve().parents[2]
 PLACE = f"/runs/r1/cases/{CASE}"
@@ -72,6 +72,21 @@ def test_a_browser_shows_the_verdict_after_the_judgement(desk: Desk) -> None:
     assert "passed every step" in browser.get(PLACE).text
     assert browser.post(f"{PLACE}/blind", headers=SAME, data={**form, "probability": "1"}).status_code == 409
     assert "1 first judgement" in browser.get("/calibration").text
+
+
+def test_neither_the_factor_page_nor_a_comparison_tells_the_verdict_before_the_judgement(
+    desk: Desk, ledger: Ledger
+) -> None:
+    score = ledger.evaluations.get("r1", CHILD)
+    assert score
+    ledger.evaluations.add(replace(score, factor_id=CASE))
+    browser = TestClient(build_app(desk), base_url=HERE, follow_redirects=False)
+    browser.get(f"/enter/{desk.issue_launch('ann')}")
+    place, pair = f"/runs/r1/factors/{CASE}", f"/compare?a=r1:{CHILD}&b=r1:{CASE}"
+    assert (browser.get(place).status_code, browser.get(place).headers["location"]) == (303, f"{PLACE}/blind")
+    assert browser.get(pair).status_code == 409
+    judge(ledger)
+    assert [browser.get(one).status_code for one in (place, pair)] == [200, 200]
 
 
 def test_a_decision_comes_after_the_judgement(ledger: Ledger) -> None:

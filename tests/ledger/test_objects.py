@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from alphaloom.ledger import Ledger, WorkspaceError, compute_digest
+from alphaloom.ledger import Ledger, WorkspaceError, compute_digest, cut_listed, cut_member, write_json
 from alphaloom.ledger.errors import DamagedObject
 from alphaloom.ledger.files.objects import Objects
 
@@ -40,3 +40,14 @@ def test_a_full_disk_leaves_no_half_file(tmp_path: Path, monkeypatch: pytest.Mon
     with pytest.raises(WorkspaceError, match="no space is left"):
         Objects(tmp_path).put(b"body")
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_a_part_of_a_written_object_is_found_without_parsing_the_rest(tmp_path: Path) -> None:
+    tricky = '\n "b": [\n  {\n   "id": "x"\n  }'
+    rows = [{"id": tricky, "a": {"id": "y"}}, {"id": "x", "z": [{"id": "y"}, tricky]}]
+    record = {"a": tricky, "b": rows, "c": {"b": [], "id": "x"}, "d": [], "é": None, "z": 1.5}
+    body = write_json(tmp_path / "record.json", record)
+    assert {name: cut_member(body, name) for name in record} == record
+    assert [cut_listed(body, "b", name) for name in (tricky, "x", "y")] == [*rows, None]
+    assert [cut_listed(body, name, "x") for name in ("c", "d", "none")] == [None] * 3
+    assert cut_member(b"", "a") is None

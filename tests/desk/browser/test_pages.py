@@ -17,7 +17,7 @@ import pytest
 from alphaloom.evaluation import Reviews
 from alphaloom.ledger import Ledger
 
-from ..workspace import CASE, LEAK, lay
+from ..workspace import CASE, CHILD, LEAK, lay
 
 pytestmark = pytest.mark.slow
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: make browser installs it")
@@ -27,6 +27,8 @@ SHOTS = Path("build") / "desk"
 PLACES = {
     "inbox": "/inbox", "case": f"/runs/r1/cases/{CASE}", "alarm": f"/runs/r1/alarms/{LEAK}", "runs": "/runs",
     "run": "/runs/r1", "library": "/library", "factor": f"/library/{LEAK}", "books": "/books", "lost": "/nowhere",
+    "scored": f"/runs/r1/factors/{CHILD}",
+    "compare": f"/compare?a=r1:{LEAK}&b=r1:{CHILD}", "runs-compared": "/compare?a=r1&b=r1&all=1",
 }  # fmt: skip  # a table
 LOOKS = [("light", 1280), ("dark", 1280), ("light", 400)]
 
