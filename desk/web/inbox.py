@@ -136,7 +136,9 @@ def _list_halts(ledger: Ledger) -> Iterator[Waiting]:
         steps, name = list_steps(ledger, run.id), run.id.removeprefix("book-")
         last = read_step(steps[-1]) if steps else None
         ordered = list_waiting_orders(list_orders(ledger, run.id), steps)
-        mode = ordered[-1].mode if ordered else last.mode if last else "active"
+        mode = last.mode if last else "active"
+        for order in ordered:
+            mode = order.obey(mode)
         if mode != "active":
             word = "nothing passes" if mode == "halted" else "only reductions pass"
             reason = ordered[-1].reason if ordered else "by its own limit"
