@@ -32,7 +32,7 @@ from alphaloom.campaign import (
 from alphaloom.desk.cli.book.facts import list_refusals
 from alphaloom.desk.cli.main import run_command
 from alphaloom.evaluation import CampaignResult
-from alphaloom.ledger import Ledger, StatusChange, canonical_json
+from alphaloom.ledger import Ledger, Run, StatusChange, canonical_json
 from alphaloom.market import Panel
 from alphaloom.portfolio import chain_returns
 from alphaloom.risk import POLICY_FILE, RiskError
@@ -382,6 +382,12 @@ def test_the_commands(
     assert run_command(["book", "withdraw", "paper", "400", "--by", "Ada", *place]) == 0
     assert run_command(["book", "show", "paper", *place]) == 0
     assert ": 1000.00 paid in by Ada" in capsys.readouterr().out
+    assert run_command(["book", "halt", "paper", "--by", "Ada", "--reason", "a fire", *place]) == 0
+    capsys.readouterr()
+    assert run_command(["book", "show", "paper", *place]) == 0
+    shown = capsys.readouterr().out
+    assert "Waiting for the next step: halted, by Ada: a fire." in shown
+    assert "Largest, as shares of equity: " in shown or " 0 held" in shown
     assert run_command(["book", "show", "paper", "--json", *place]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert (facts["steps"], sum(flow["amount"] for flow in facts["waiting_flows"])) == (1, 600.0)
@@ -392,3 +398,7 @@ def test_the_commands(
     assert len(out.read_text().splitlines()) == 2
     assert run_command(["book", "export", "paper", "--out", str(out), *place]) == 1
     assert run_command(["book", "step", "other", *data, *place]) == 2
+    with Ledger.open(workspace, clock=lambda: LATER) as ledger:
+        ledger.runs.start(Run("empty", {"settings": {}}, 1, "small", LATER.isoformat()))
+    assert run_command(["book", "open", "nothing", "--run", "empty", *place]) == 2
+    assert "accepted nothing" in capsys.readouterr().err

@@ -100,6 +100,8 @@ def test_evidence_that_the_record_does_not_hold_says_what_it_needs(
     facts = ask(capsys, [str(write(tmp_path / "like.csv", rows[1:])), *place], 1)
     (rule,) = facts["refusals"][0]["rules"]
     assert rule["rule"] == "original"
+    shown = [{**row, "evidence": row["evidence"][:9]} for row in rows[1:]]
+    assert ask(capsys, [str(write(tmp_path / "short.csv", shown)), *place], 1)["refusals"] == facts["refusals"]
     assert "exception in policy.yaml: {evidence: f" in rule["needs"]
 
 
