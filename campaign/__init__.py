@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         open_book as open_book,
         order_mode as order_mode,
         pay_book as pay_book,
+        read_trading_mode as read_trading_mode,
     )
     from .campaign import (
         Campaign as Campaign,
@@ -54,7 +55,7 @@ else:
             "book_log": "NOT_LOGGED",
             "book_record": (
                 "BookFlow BookOrder BookSettings WORKSPACE find_book list_flows list_orders list_steps "
-                "list_waiting_flows list_waiting_orders open_book order_mode pay_book"
+                "list_waiting_flows list_waiting_orders open_book order_mode pay_book read_trading_mode"
             ),
             "campaign": "Campaign Clock Settings Show",
             "paper": "PaperBook",

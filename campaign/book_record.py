@@ -272,6 +272,19 @@ def list_modes(orders: Sequence[BookOrder], steps: Sequence[Mapping[str, Any]]) 
     return tuple(modes)
 
 
+def read_trading_mode(ledger: Ledger, book: str) -> tuple[dict[str, Any] | None, Mode, list[BookOrder]]:
+    """Return the last step of a book, its state of trading, and the orders that wait, without its earlier steps.
+
+    An order was taken in if it was on record before the last step and was given before that step's day.
+    """
+    last, orders = ledger.events.last(book, STEP_EVENT), list_orders(ledger, book)
+    if last is not None:
+        at = datetime.fromisoformat(ledger.events.find_time(book, STEP_EVENT, last.key))
+        orders = [one for one in orders if not (one.precedes(last.key) and datetime.fromisoformat(one.at) <= at)]
+    step = dict(last.body) if last else None
+    return step, list_modes(orders, [step] if step else [])[-1], orders
+
+
 def is_laxer(mode: Mode, other: Mode) -> bool:
     """Return whether more may pass in one state of trading than in another."""
     return MODES.index(mode) < MODES.index(other)

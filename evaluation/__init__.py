@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     )
     from .drafts import find_leaders as find_leaders, find_unexplored as find_unexplored, pick_drafts as pick_drafts
     from .pending_cases import (
+        AWAITING as AWAITING,
         PersonDecision as PersonDecision,
         ReviewChoice as ReviewChoice,
         Reviews as Reviews,
@@ -59,7 +60,7 @@ else:
             "closing.results": "CampaignResult find_campaign read_sealed_exam",
             "context": "PanelContext begin_run refuse_other_stream",
             "drafts": "find_leaders find_unexplored pick_drafts",
-            "pending_cases": "PersonDecision ReviewChoice Reviews list_standing",
+            "pending_cases": "AWAITING PersonDecision ReviewChoice Reviews list_standing",
             "recall": "recall_facts",
             "service": "Evaluator stress_on_search",
             "submissions": "MAX_SET_MEMBERS",

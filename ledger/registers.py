@@ -47,6 +47,11 @@ class EventRegister(Register[Event]):
         """Return the events of a run, of one kind or of all, by kind and key."""
         return super().of(run) if kind is None else self.find("run = ? AND kind = ?", run, kind)
 
+    def last(self, run: str, kind: str) -> Event | None:
+        """Return the event of a kind with the last key, or None."""
+        events = self.find("run = ? AND kind = ?", run, kind, order="key DESC LIMIT 1")
+        return events[0] if events else None
+
     def find_time(self, run: str, kind: str, key: str) -> str:
         """Return when an event was recorded, ISO; empty where it was not."""
         query = "SELECT at FROM events WHERE run = ? AND kind = ? AND key = ?"

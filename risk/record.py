@@ -144,8 +144,8 @@ class LeakAlarm:
 
 def list_alarms(ledger: Ledger) -> list[LeakAlarm]:
     """Return the alarms of what the library holds that nobody has acknowledged, by run and factor."""
-    known = {row.factor_id for row in ledger.library.rows()}
-    runs = {row.run for row in ledger.library.rows()}
+    rows = ledger.library.rows()
+    known, runs = {row.factor_id for row in rows}, {row.run for row in rows}
     alarms = [
         alarm
         for run in ledger.runs.all()

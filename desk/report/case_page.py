@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..cli.campaign.log import flatten_lines
 from ..cli.console import stdout_console
 from ..cli.formula_source import summarise_formula
+from ..decisions import describe_stand
 from ..figures import DASH, any_value, describe_costs, number, p_value_text, percent
 from .cards import Card, CardContext, build_card
 from .report import TEMPLATE_FOLDER, environment
@@ -82,6 +83,23 @@ def build_case_page(
     )
 
 
+def load_case_page(reviews: Reviews, name: str, where: str = "") -> tuple[dict[str, Any], CasePage]:
+    """Return the file on a case, and its page as the record has it now; `where` names the workspace."""
+    from ...evaluation.closing import ReviewCase
+
+    record = reviews.file(name)
+    case = ReviewCase.read(record)
+    noted = _read_hypothesis(reviews, case)
+    page = build_case_page(reviews.run, case, noted, reviews.decision(name), where)
+    return record, replace(page, stands=describe_stand(reviews, name) or page.stands)
+
+
+def _read_hypothesis(reviews: Reviews, case: ReviewCase) -> Mapping[str, Any]:
+    """Return the Idea agent's record of the hypothesis of a case; empty without one."""
+    event = reviews.ledger.events.get(reviews.run, "agents.hypothesis", case.hypothesis.id if case.hypothesis else "")
+    return event.body if event else {}
+
+
 @dataclass(frozen=True)
 class BlindPage:
     """A case without anything that the gate found: what a person judges first. Curves are of search days alone."""
@@ -108,13 +126,12 @@ def load_blind_page(reviews: Reviews, name: str) -> BlindPage:
     found = {"metrics": case.metrics.model_copy(update={"selection": None}), "reasons": (), "trial": None}
     blind = case.model_copy(update=found)
     card = build_card(blind, DailyRankICByWindow(search=case.curve.search), CardContext(None, case.texts))
-    stated = reviews.ledger.events.get(reviews.run, "agents.hypothesis", case.hypothesis.id if case.hypothesis else "")
     return BlindPage(
         run=reviews.run,
         id=case.id,
         statement=card.statement,
         mechanism=card.mechanism,
-        idea=list_idea(case.hypothesis, stated.body if stated else {}),
+        idea=list_idea(case.hypothesis, _read_hypothesis(reviews, case)),
         formulas=[card.text] if card.text else [member.text for member in card.members],
         explained=card.explained,
         cumulative=card.cumulative,

@@ -133,7 +133,6 @@ def build_app(desk: Desk) -> ASGIApp:
         *(Route(place, _build_stream(desk, stream)) for place, stream in LIVE_PAGES.items()),
     ]
     app = Starlette(routes=routes, exception_handlers={HTTPException: _answer_http_error})
-    app.state.desk = desk
     return Guards(app)
 
 

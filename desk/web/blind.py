@@ -7,10 +7,9 @@ from datetime import UTC, datetime
 
 from ...ledger import compute_digest
 from ..blind import BlindJudgement, Calibration, parse_judgement, read_calibrations, record_judgement
-from ..decisions import find_case
-from ..errors import DeskError
 from ..report.case_page import BlindPage, load_blind_page
 from ..users import PersonScope
+from .cases import find_reviewed, refuse_changed
 from .pages import PageRequest
 
 
@@ -24,25 +23,18 @@ class BlindCase:
 
 def load_blind(view: PageRequest) -> BlindCase:
     """Return a case as it is shown before the first judgement."""
-    from ...evaluation import Reviews, find_campaign
-
-    reviews = Reviews.of(view.ledger, find_campaign(view.ledger, view.path["run"]))
-    page = load_blind_page(reviews, find_case(reviews, view.path["case"]))
+    page = load_blind_page(*find_reviewed(view))
     return BlindCase(page, compute_digest(asdict(page)))
 
 
 def judge(view: PageRequest, form: dict[str, str]) -> str:
     """Record a first judgement, and return the page with the verdict."""
-    from ...evaluation import Reviews, find_campaign
-
-    reviews = Reviews.of(view.ledger, find_campaign(view.ledger, view.path["run"]))
-    now = load_blind(view)
-    if form.get("shown") != now.shown:
-        raise DeskError("The case has changed since this page was opened.", field="case", code="case_changed")
+    (reviews, name), now = find_reviewed(view), load_blind(view)
+    refuse_changed(form, now.shown, name)
     choice = parse_judgement(form.get("judge", ""), form.get("probability", ""))
     at = datetime.now(UTC).isoformat(timespec="seconds")
-    record_judgement(reviews, BlindJudgement(now.blind.id, *choice, view.person, at, now.shown))
-    return f"/runs/{reviews.run}/cases/{now.blind.id}"
+    record_judgement(reviews, BlindJudgement(name, *choice, view.person, at, now.shown))
+    return f"/runs/{reviews.run}/cases/{name}"
 
 
 @dataclass(frozen=True)

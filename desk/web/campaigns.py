@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -80,12 +81,11 @@ def find_page(view: PageRequest, total: int, size: int) -> tuple[int, int]:
 def _read_line(ledger: Ledger, run: Run) -> RunLine:
     from ...evaluation import Reviews
 
-    waiting = tuple(Reviews.of(ledger, run).waiting())
-    verdicts: dict[str, int] = {}
-    for row in ledger.verdicts.of(run.id):
-        verdicts[row.verdict] = verdicts.get(row.verdict, 0) + 1
+    reviews = Reviews.of(ledger, run)
+    waiting = tuple(reviews.waiting())
+    verdicts = Counter(reviews.word(row) for row in ledger.verdicts.of(run.id))
     state = state_of(run.status, ledger.runs.holder(run.id), waiting)
-    return RunLine(run.id, state, run.started_at, len(waiting), verdicts)
+    return RunLine(run.id, state, run.started_at, len(waiting), dict(sorted(verdicts.items())))
 
 
 @dataclass(frozen=True)
@@ -127,9 +127,7 @@ def load_run(view: PageRequest) -> RunPage:
     standing, lines = RunReading.of(view.ledger.workspace, run.id).read(view.ledger, run)
     words, chosen = view.query.get("q", "").strip().casefold(), view.query.get("verdict", "")
     found = [one for one in lines if all(word in _describe(one) for word in words.split())]
-    facets: dict[str, int] = {}
-    for one in found:
-        facets[one.standing] = facets.get(one.standing, 0) + 1
+    facets = Counter(one.standing for one in found)
     found = [one for one in found if chosen in ("", one.standing)]
     number, pages = find_page(view, len(found), FACTORS_A_PAGE)
     return RunPage(
@@ -183,7 +181,7 @@ class RunReading:
                 kept = {name: score.sheet.get(name) for name in ("t", "rank_ic")}
                 self._scores.append(replace(score, sheet=kept))
                 self._place = place
-            return standing, list_factors(ledger, run.id, self._scores)
+            return standing, list_factors(ledger, run, self._scores)
 
     def read_standing(self, opened: Opened, name: str) -> dict[str, Any]:
         """Return where a run stands; it is read once a second, however many live pages ask."""
@@ -208,10 +206,13 @@ _readings: dict[tuple[Path, str], RunReading] = {}
 _readings_lock = Lock()
 
 
-def list_factors(ledger: Ledger, run: str, scores: Sequence[Evaluation]) -> list[ScoredFactor]:
-    """Return scored factors with their verdicts, decided ones first, then by the size of t on search."""
-    verdicts = {row.factor_id: row for row in ledger.verdicts.of(run)}
-    stated = {event.key: event.body for event in ledger.events.of(run, "agents.hypothesis")}
+def list_factors(ledger: Ledger, run: Run, scores: Sequence[Evaluation]) -> list[ScoredFactor]:
+    """Return scored factors with where they stand, tested ones first, then by the size of t on search."""
+    from ...evaluation import Reviews
+
+    reviews = Reviews.of(ledger, run)
+    verdicts = {row.factor_id: row for row in ledger.verdicts.of(run.id)}
+    stated = {event.key: event.body for event in ledger.events.of(run.id, "agents.hypothesis")}
     rows = []
     for score in scores:
         verdict, idea = verdicts.get(score.factor_id), stated.get(score.hypothesis, {})
@@ -222,7 +223,7 @@ def list_factors(ledger: Ledger, run: str, scores: Sequence[Evaluation]) -> list
                 score.text,
                 str(idea.get("statement", "")),
                 str(idea.get("mechanism", "")).replace("_", " "),
-                verdict.verdict if verdict else UNDECIDED,
+                reviews.word(verdict) if verdict else UNDECIDED,
                 score.sheet.get("t"),
                 score.sheet.get("rank_ic"),
                 f"{failed['step']}: {failed['message']}" if failed else "",
@@ -232,7 +233,15 @@ def list_factors(ledger: Ledger, run: str, scores: Sequence[Evaluation]) -> list
 
 
 def load_report(view: PageRequest) -> Response:
-    """Return the report of a campaign as it was written, after comparing it with its recorded digest."""
+    """Return the report of a campaign as it was written, after its results were compared with their digests.
+
+    Raises
+    ------
+    ChangedFile
+        A file of the run is not the one whose digest the ledger recorded.
+    DeskError
+        The campaign has no report yet.
+    """
     from ...evaluation import find_campaign
 
     run = find_campaign(view.ledger, view.path["run"])
@@ -241,6 +250,7 @@ def load_report(view: PageRequest) -> Response:
         raise DeskError(
             "This campaign has no report yet.", field="run", got=run.id, hint="It is written at the campaign's end."
         )
+    view.ledger.artefacts.check(run.id)
     return HTMLResponse(path.read_text(encoding="utf-8"), headers={"Content-Security-Policy": REPORT_POLICY})
 
 

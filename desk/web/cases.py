@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 
@@ -10,9 +10,9 @@ from starlette.responses import RedirectResponse, Response
 
 from ...ledger import compute_digest
 from ..blind import must_judge
-from ..decisions import CaseRequest, decide_case, describe_stand, find_case, find_own_decision
+from ..decisions import CaseRequest, decide_case, find_case, find_own_decision
 from ..errors import DeskError
-from ..report.case_page import CasePage, build_case_page
+from ..report.case_page import CasePage, load_case_page
 from ..users import PersonScope
 from .inbox import read_inbox
 from .pages import PageRequest
@@ -41,14 +41,18 @@ class DecidableCase:
 
 def load_case(view: PageRequest) -> DecidableCase | Response:
     """Return the case of a run; whoever must judge it blind and may is sent to the page for that."""
+    reviews, name = find_reviewed(view)
+    if is_blind_for(view, reviews, name):
+        return send_to_judge(reviews.run, name)
+    return _load_whole_case(view, reviews, name)
+
+
+def find_reviewed(view: PageRequest) -> tuple[Reviews, str]:
+    """Return the cases of the run in the address, and the id of the one in it."""
     from ...evaluation import Reviews, find_campaign
 
-    run = find_campaign(view.ledger, view.path["run"])
-    reviews = Reviews.of(view.ledger, run)
-    name = find_case(reviews, view.path["case"])
-    if is_blind_for(view, reviews, name):
-        return send_to_judge(run.id, name)
-    return _load_whole_case(view)
+    reviews = Reviews.of(view.ledger, find_campaign(view.ledger, view.path["run"]))
+    return reviews, find_case(reviews, view.path["case"])
 
 
 def is_blind_for(view: PageRequest, reviews: Reviews, factor: str) -> bool:
@@ -64,57 +68,44 @@ def send_to_judge(run: str, case: str) -> Response:
     return RedirectResponse(f"/runs/{run}/cases/{case}/blind", 303)
 
 
-def _load_whole_case(view: PageRequest) -> DecidableCase:
-    from ...evaluation import Reviews, find_campaign
-    from ...evaluation.closing import ReviewCase
-
-    run = find_campaign(view.ledger, view.path["run"])
-    reviews = Reviews.of(view.ledger, run)
-    name = find_case(reviews, view.path["case"])
-    record, decision = reviews.file(name), reviews.decision(name)
-    case = ReviewCase.read(record)
-    noted = view.ledger.events.get(run.id, "agents.hypothesis", case.hypothesis.id if case.hypothesis else "")
-    page = build_case_page(run.id, case, noted.body if noted else {}, decision)
-    page = replace(page, stands=describe_stand(reviews, name) or page.stands)
+def _load_whole_case(view: PageRequest, reviews: Reviews, name: str) -> DecidableCase:
+    record, page = load_case_page(reviews, name)
     own = find_own_decision(reviews, name, view.person)
     return DecidableCase(
         case=page,
         digest=compute_digest(record),
-        shown=compute_shown(page),
-        waits=decision is None or own is not None,
-        paused=run.status == "paused",
+        shown=compute_digest(asdict(page)),
+        waits=reviews.decision(name) is None or own is not None,
+        paused=view.ledger.runs.find(reviews.run).status == "paused",
         own=own.sentence if own else "",
     )
 
 
-def compute_shown(page: CasePage) -> str:
-    """Return the digest of what a page shows of a case."""
-    return compute_digest(asdict(page))
-
-
 def decide(view: PageRequest, form: dict[str, str]) -> str:
     """Record a person's decision on a case, and return the page of what waits next."""
-    from ...evaluation import find_campaign
-
-    run = find_campaign(view.ledger, view.path["run"])
-    now = _load_whole_case(view)
-    if form.get("shown") != now.shown:
-        raise DeskError(
-            "The case has changed since this page was opened; nothing was recorded.",
-            field="case",
-            got=view.path["case"],
-            hint="Read the page again, then decide.",
-            code="case_changed",
-        )
+    reviews, name = find_reviewed(view)
+    shown = _load_whole_case(view, reviews, name).shown
+    refuse_changed(form, shown, name)
     choice = form.get("choice", "")
     if choice not in CASE_CHOICES:
         raise DeskError("No decision was chosen.", field="choice", got=choice, allowed=CASE_CHOICES, code="decision")
-    place = f"/runs/{run.id}/cases/{now.case.card.id}"
     at = datetime.now(UTC).isoformat(timespec="seconds")
     comment = form.get("comment", "").strip()
-    request = CaseRequest(now.case.card.id, cast("ReviewChoice", choice), comment, view.person, at, now.shown)
-    decide_case(view.ledger, run, request)
-    return read_inbox(view.ledger, view.person).next_after(place)
+    request = CaseRequest(name, cast("ReviewChoice", choice), comment, view.person, at, shown)
+    decide_case(view.ledger, view.ledger.runs.find(reviews.run), request)
+    return read_inbox(view.ledger, view.person).next_after(f"/runs/{reviews.run}/cases/{name}")
+
+
+def refuse_changed(form: dict[str, str], shown: str, case: str) -> None:
+    """Refuse a form whose page showed something else than the record has now."""
+    if form.get("shown") != shown:
+        raise DeskError(
+            "The case has changed since this page was opened; nothing was recorded.",
+            field="case",
+            got=case,
+            hint="Read the page again, then decide.",
+            code="case_changed",
+        )
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response
 
+from ...evaluation import AWAITING
 from ...ledger import cut_listed, cut_member
 from ..errors import DeskError
 from ..figures import (
@@ -47,12 +48,10 @@ if TYPE_CHECKING:
 
 Pairs = Sequence[tuple[str, str]]
 MAX_NEAREST_KNOWN = 5
-AWAITING = "awaiting approval"
 FACTOR_PILLS = {"accepted": "accepted", "watchlist": "watched", AWAITING: "awaiting", "member": "awaiting"}
 """Style of the pill of a verdict; any other is drawn as a rejection, and a factor without one has none."""
 RESULTS_FILE = "results.json"
 RESULT_PARTS = ("power", "stress", "truth", "sealed")
-RESULT_LISTS = ("accepted", "proven", "watchlist", "rejected", "members", "untested")
 
 
 @dataclass(frozen=True)
@@ -182,7 +181,9 @@ def find_factor(ledger: Ledger, name: str, factor: str) -> FactorRecord:
 
 def _find_result(body: bytes, factor: str) -> tuple[str, Mapping[str, Any]]:
     """Return the list of results that holds a factor, and its entry; empty where none does."""
-    rows = ((word, cut_listed(body, word, factor)) for word in RESULT_LISTS)
+    from ...evaluation.closing import VERDICTS
+
+    rows = ((word, cut_listed(body, word, factor)) for word in VERDICTS)
     return next(((word, entry) for word, entry in rows if entry), ("", {}))
 
 

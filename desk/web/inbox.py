@@ -66,7 +66,7 @@ class Inbox:
 
 def read_inbox(ledger: Ledger, person: str) -> Inbox:
     """Return what waits in a workspace for a person: not what they have approved and another person is to approve."""
-    found = [*_list_halts(ledger), *_list_alarms(ledger), *_list_cases(ledger, person), *_list_decay(ledger)]
+    found = [*_list_books(ledger), *_list_alarms(ledger), *_list_cases(ledger, person), *_list_decay(ledger)]
     found += _list_texts(ledger)
     order = {kind: place for place, kind in enumerate(KINDS)}
     return Inbox(tuple(sorted(found, key=lambda one: (order[one.kind], one.since, one.href))))
@@ -127,18 +127,15 @@ def _list_texts(ledger: Ledger) -> Iterator[Waiting]:
             yield Waiting("text", held.item.title, signs, held.since.isoformat(), f"/texts/{held.item.id}")
 
 
-def _list_halts(ledger: Ledger) -> Iterator[Waiting]:
-    from ...campaign import list_orders, list_steps, list_waiting_orders, read_step
+def _list_books(ledger: Ledger) -> Iterator[Waiting]:
+    from ...campaign import read_step, read_trading_mode
 
     for run in ledger.runs.all():
         if "book" not in run.config:
             continue
-        steps, name = list_steps(ledger, run.id), run.id.removeprefix("book-")
-        last = read_step(steps[-1]) if steps else None
-        ordered = list_waiting_orders(list_orders(ledger, run.id), steps)
-        mode = last.mode if last else "active"
-        for order in ordered:
-            mode = order.obey(mode)
+        name = run.id.removeprefix("book-")
+        step, mode, ordered = read_trading_mode(ledger, run.id)
+        last = read_step(step) if step else None
         if mode != "active":
             word = "nothing passes" if mode == "halted" else "only reductions pass"
             reason = ordered[-1].reason if ordered else "by its own limit"

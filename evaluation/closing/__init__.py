@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     )
     from .planted_truth import find_planted_truth as find_planted_truth
     from .results import (
+        VERDICTS as VERDICTS,
         BookCurve as BookCurve,
         Curves as Curves,
         DailyRankICByWindow as DailyRankICByWindow,
@@ -107,7 +108,7 @@ else:
                 "StyleExposures WindowMetrics"
             ),
             "planted_truth": "find_planted_truth",
-            "results": "BookCurve Curves DailyRankICByWindow Results ReviewCase",
+            "results": "VERDICTS BookCurve Curves DailyRankICByWindow Results ReviewCase",
             "search_records": (
                 "AppliedSettings AttemptCounts BetClusters CandidateTest CrossValidationTest OperatorRow "
                 "OverfittingTest OwnParts SearchVariety SelectionPower StreamRule StreamRules SuperiorityTest "

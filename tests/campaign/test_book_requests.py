@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,14 +19,18 @@ from alphaloom.campaign import (
     BookData,
     BookSettings,
     BookStep,
+    list_orders,
     list_steps,
+    list_waiting_orders,
     open_book,
     order_mode,
     pay_book,
     read_step,
+    read_trading_mode,
     replay_book,
     step_book,
 )
+from alphaloom.campaign.book_record import list_modes
 from alphaloom.desk.cli.main import run_command
 from alphaloom.evaluation.admission import add_by_hand
 from alphaloom.factors import parse
@@ -66,9 +71,9 @@ def ledger(workspace: Path) -> Iterator[Ledger]:
         yield record
 
 
-def step(ledger: Ledger, panel: Panel, left: int = 0, **more: object) -> list[BookStep]:
+def step(ledger: Ledger, panel: Panel, left: int = 0, **more: Any) -> list[BookStep]:
     """Take the book up to the day that has so many behind it."""
-    data = BookData(panel.rows(0, panel.days - left), "small", **more)  # type: ignore[arg-type]  # of a test
+    data = BookData(panel.rows(0, panel.days - left), "small", **more)
     return step_book(ledger, NAME, data, lambda: LATER)
 
 
@@ -82,7 +87,12 @@ def test_what_was_given_on_a_day_changes_no_step_up_to_it(ledger: Ledger, panel:
     step(ledger, panel, 5)
     pay_book(ledger, NAME, 1_000.0, "Ada", at(panel, 2))
     order_mode(ledger, NAME, "halted", ("odd", "Ada", ""), at(panel, 3))
-    steps = [one for left in (4, 3, 2, 1, 0) for one in step(ledger, panel, left)]
+    steps = []
+    for left in (4, 3, 2, 1, 0):
+        steps += step(ledger, panel, left)
+        done, orders = list_steps(ledger, f"book-{NAME}"), list_orders(ledger, f"book-{NAME}")
+        waiting = list_waiting_orders(orders, done)
+        assert read_trading_mode(ledger, f"book-{NAME}") == (done[-1], list_modes(orders, done)[-1], waiting)
     assert [one.flow for one in steps] == [0.0, 0.0, 0.0, 1_000.0, 0.0]
     assert [one.mode for one in steps] == ["active", "active", "halted", "halted", "halted"]
     assert not any(parts for _, parts in replay_book(ledger, NAME))

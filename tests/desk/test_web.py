@@ -189,6 +189,8 @@ def test_every_page_is_a_record_too(client: TestClient) -> None:
         assert client.get(f"{place}.json").json(), place
     assert [one["kind"] for one in client.get("/inbox.json").json()["waiting"]] == ["alarm", "case"]
     assert client.get("/runs/none.json").json()["code"] == "unknown_run"
+    assert client.get("/runs.json").json()["runs"][0]["verdicts"] == {"awaiting approval": 1}
+    assert client.get("/runs/r1.json").json()["facets"] == {"awaiting approval": 1, "scored": 1}
 
 
 def test_a_factor_page_tells_where_it_comes_from_and_shows_selection_figures_of_its_own_trial_alone(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ...blind import FIRST_JUDGEMENTS, BlindJudgement, must_judge, parse_judgement, record_judgement
-from ...decisions import CaseLine, CaseRequest, decide_case, describe_stand, find_case, list_cases, tell_decision
+from ...decisions import CaseLine, CaseRequest, decide_case, find_case, list_cases, tell_decision
 from ...figures import number, plural
 from ..console import print_object, print_plain, stdout_console
 from ..options import AsJson, By, RunName, Workspace, signer_name
@@ -164,15 +164,11 @@ def _print_case_page(
     ledger: Ledger, run: Run, reviews: Reviews, name: str, workspace: Path | None, *, as_json: bool
 ) -> None:
     """Write the page of a case, and print the case and the page's path."""
-    from ....evaluation.closing import ReviewCase
     from ....ledger.files import make_folder, write_whole
-    from ...report.case_page import build_case_page, render_case
+    from ...report.case_page import load_case_page, render_case
 
-    record, decision = reviews.file(name), reviews.decision(name)
-    case = ReviewCase.read(record)
-    noted = ledger.events.get(run.id, "agents.hypothesis", case.hypothesis.id if case.hypothesis else "")
-    page = build_case_page(run.id, case, noted.body if noted else {}, decision, workspace_option(workspace))
-    page = replace(page, stands=describe_stand(reviews, name) or page.stands)
+    record, page = load_case_page(reviews, name, workspace_option(workspace))
+    decision = reviews.decision(name)
     path = ledger.runs.folder(run.id) / REVIEW_FOLDER / f"{name}.html"
     make_folder(path.parent)
     write_whole(path, render_case(page).encode())

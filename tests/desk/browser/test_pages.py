@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -145,10 +145,9 @@ def test_another_page_of_the_browser_can_neither_read_nor_change(browser: Any, s
     page = context.new_page()
     page.goto(server.launch)
     page.wait_for_url("**/inbox")
-    refused: Callable[[str], str] = page.evaluate
     page.goto("data:text/html,<p>elsewhere</p>")
     script = f"fetch('{server.home}/inbox.json', {{credentials: 'include'}}).then(r => r.text()).catch(() => 'refused')"
-    assert refused(script) == "refused"
+    assert page.evaluate(script) == "refused"
     form = f"<form method=post action={server.home}/runs/r1/cases/{CASE}><input name=choice value=approve></form>"
     page.set_content(form)
     with page.expect_navigation():
