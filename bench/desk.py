@@ -144,9 +144,11 @@ def main() -> int:
     desk = Desk(asked.folder, lambda: datetime.now(UTC))
     with desk.open() as ledger:
         run = [run.id for run in ledger.runs.all() if "settings" in run.config][-1]
+        one, other = (row.factor_id for row in ledger.evaluations.find("run = ?", run, order="factor_id LIMIT 2"))
     client = TestClient(build_app(desk), base_url="http://127.0.0.1:8000")
     client.get(f"/enter/{desk.sessions.issue_launch('bench')}")
     places = ["/inbox", "/runs", "/runs?page=4", f"/runs/{run}", f"/runs/{run}?q=volume&page=3", "/library", "/books"]
+    places += [f"/runs/{run}/factors/{one}", f"/compare?a={run}:{one}&b={run}:{other}"]
     times = time_pages(client, places)
     for place, (first, usual) in times.items():
         say(f"{place:<40} first {first * 1e3:7.0f} ms, then {usual * 1e3:7.0f} ms")
