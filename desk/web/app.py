@@ -26,10 +26,10 @@ from ...ledger import AlphaloomError, Ledger
 from ..cli.failures import describe_error
 from ..report.report import TEMPLATE_FOLDER
 from ..users import PersonScope, Signer, Users
-from . import blind, books, campaigns, cases, compare, factors, library, texts, what_if
+from . import books, campaigns, compare, factors, library, what_if
 from .access import Guards, LoginLimit, LoginPage, Sessions, find_signer
-from .inbox import read_inbox
 from .pages import Page, PageRequest, Problem, render
+from .review import blind, cases, read_inbox, texts
 
 STATIC_FOLDER = Path(__file__).parent / "static"
 NOT_ENTERED = Problem(

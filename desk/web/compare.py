@@ -15,9 +15,9 @@ from ..formula_views import TextChange, compare_texts
 from ..report.comparison import PairDrawings, draw_pair, list_sheet_rows
 from ..report.gate_steps import list_steps
 from .campaigns import is_campaign
-from .cases import is_blind_for
 from .factors import RESULTS_FILE, FactorRecord, find_factor, list_price
 from .pages import PageRequest
+from .review import is_blind_for
 
 if TYPE_CHECKING:
     from ...evaluation.closing import FactorComparison

@@ -37,8 +37,8 @@ from ..report.factor_page import (
 )
 from ..report.gate_steps import find_deciding_step, list_steps
 from .campaigns import UNDECIDED
-from .cases import is_blind_for, send_to_judge
 from .pages import PageRequest
+from .review import is_blind_for, send_to_judge
 
 if TYPE_CHECKING:
     from ...evaluation.closing import DailyRankICByWindow, FactorEntry, SealedFactor, SelectionMetrics

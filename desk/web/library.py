@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ..cli.library.sealed import describe_fully, list_rows, summarise_sealed
-from .inbox import read_inbox
 from .pages import PageRequest
+from .review import read_inbox
 
 
 @dataclass(frozen=True)

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any, cast
 
 from starlette.responses import RedirectResponse, Response
 
-from ...ledger import compute_digest
-from ..blind import must_judge
-from ..decisions import CaseRequest, decide_case, find_case, find_own_decision
-from ..errors import DeskError
-from ..report.case_page import CasePage, load_case_page
-from ..users import PersonScope
+from ....ledger import compute_digest
+from ...blind import must_judge
+from ...decisions import CaseRequest, decide_case, find_case, find_own_decision
+from ...errors import DeskError
+from ...report.case_page import CasePage, load_case_page
+from ...users import PersonScope
+from ..pages import PageRequest
 from .inbox import read_inbox
-from .pages import PageRequest
 
 if TYPE_CHECKING:
-    from ...evaluation import ReviewChoice, Reviews
-    from ...risk import LeakAlarm
+    from ....evaluation import ReviewChoice, Reviews
+    from ....risk import LeakAlarm
 
 CASE_CHOICES = ("approve", "reject", "ask", "undo")
 
@@ -49,7 +49,7 @@ def load_case(view: PageRequest) -> DecidableCase | Response:
 
 def find_reviewed(view: PageRequest) -> tuple[Reviews, str]:
     """Return the cases of the run in the address, and the id of the one in it."""
-    from ...evaluation import Reviews, find_campaign
+    from ....evaluation import Reviews, find_campaign
 
     reviews = Reviews.of(view.ledger, find_campaign(view.ledger, view.path["run"]))
     return reviews, find_case(reviews, view.path["case"])
@@ -131,7 +131,7 @@ def load_alarm(view: PageRequest) -> AlarmPage:
 
 def acknowledge(view: PageRequest, form: dict[str, str]) -> str:
     """Record that a person acknowledges an alarm, and return the page of what waits next."""
-    from ...risk import acknowledge_alarm
+    from ....risk import acknowledge_alarm
 
     alarm = _find_alarm(view)
     acknowledge_alarm(view.ledger, alarm, form.get("reason", ""), view.person, datetime.now(UTC))
@@ -139,7 +139,7 @@ def acknowledge(view: PageRequest, form: dict[str, str]) -> str:
 
 
 def _find_alarm(view: PageRequest) -> LeakAlarm:
-    from ...risk import list_alarms
+    from ....risk import list_alarms
 
     run, factor = view.path["run"], view.path["factor"]
     alarm = next((one for one in list_alarms(view.ledger) if (one.run, one.factor_id) == (run, factor)), None)

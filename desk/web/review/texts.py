@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from ..cli.news.output import ShownText, release_text
-from ..errors import DeskError
+from ...cli.news.output import ShownText, release_text
+from ...errors import DeskError
+from ..pages import PageRequest
 from .inbox import read_inbox
-from .pages import PageRequest
 
 if TYPE_CHECKING:
-    from ...news import NewsStore
+    from ....news import NewsStore
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def release(view: PageRequest, form: dict[str, str]) -> str:
 
 
 def _open_store(view: PageRequest) -> NewsStore:
-    from ...news import NEWS_FOLDER, NewsStore
+    from ....news import NEWS_FOLDER, NewsStore
 
     folder = view.ledger.workspace / NEWS_FOLDER
     if not folder.is_dir():

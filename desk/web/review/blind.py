@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
-from ...ledger import compute_digest
-from ..blind import BlindJudgement, Calibration, parse_judgement, read_calibrations, record_judgement
-from ..report.case_page import BlindPage, load_blind_page
-from ..users import PersonScope
+from ....ledger import compute_digest
+from ...blind import BlindJudgement, Calibration, parse_judgement, read_calibrations, record_judgement
+from ...report.case_page import BlindPage, load_blind_page
+from ...users import PersonScope
+from ..pages import PageRequest
 from .cases import find_reviewed, refuse_changed
-from .pages import PageRequest
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..blind import must_judge
-from ..decisions import describe_approvals, find_own_decision
-from ..figures import number, plural
+from ...blind import must_judge
+from ...decisions import describe_approvals, find_own_decision
+from ...figures import number, plural
 
 if TYPE_CHECKING:
-    from ...ledger import Ledger
+    from ....ledger import Ledger
 
 KINDS = {
     "halt": "book halted",
@@ -73,8 +73,8 @@ def read_inbox(ledger: Ledger, person: str) -> Inbox:
 
 
 def _list_cases(ledger: Ledger, person: str) -> Iterator[Waiting]:
-    from ...evaluation import Reviews
-    from ...risk import read_policy
+    from ....evaluation import Reviews
+    from ....risk import read_policy
 
     asks_blind = read_policy(ledger.workspace).judge_blind
     for run in ledger.runs.all():
@@ -97,7 +97,7 @@ def _list_cases(ledger: Ledger, person: str) -> Iterator[Waiting]:
 
 
 def _list_alarms(ledger: Ledger) -> Iterator[Waiting]:
-    from ...risk import list_alarms
+    from ....risk import list_alarms
 
     texts = {row.factor_id: row.canonical for row in ledger.library.rows()}
     for alarm in list_alarms(ledger):
@@ -116,7 +116,7 @@ def _list_decay(ledger: Ledger) -> Iterator[Waiting]:
 def _list_texts(ledger: Ledger) -> Iterator[Waiting]:
     from datetime import UTC, datetime
 
-    from ...news import NEWS_FOLDER, NewsStore
+    from ....news import NEWS_FOLDER, NewsStore
 
     folder = ledger.workspace / NEWS_FOLDER
     if not folder.is_dir():
@@ -128,7 +128,7 @@ def _list_texts(ledger: Ledger) -> Iterator[Waiting]:
 
 
 def _list_books(ledger: Ledger) -> Iterator[Waiting]:
-    from ...campaign import read_step, read_trading_mode
+    from ....campaign import read_step, read_trading_mode
 
     for run in ledger.runs.all():
         if "book" not in run.config:
