@@ -42,19 +42,14 @@ def count_tiers(files: Files, place: Path, **models: Any) -> tuple[dict[str, Cou
     return tiers, bill["escalations"]
 
 
-def test_every_question_of_an_agent_goes_to_the_frontier_by_what_became_of_such_questions(
+def test_agents_ask_the_frontier_by_what_became_of_such_questions_but_for_an_intent_that_the_file_fixes(
     files: Files, tmp_path: Path
 ) -> None:
-    tiers, escalations = count_tiers(files, tmp_path, roles=AUTO)
+    tiers, escalations = count_tiers(files, tmp_path, roles=AUTO, routing={"intents": {"critique": "local"}})
     assert {"hypotheses", "formulas", "critique"} <= tiers.keys()
+    assert set(tiers.pop("critique")) == {"local"}
     assert {tier for counted in tiers.values() for tier in counted} == {"frontier"}
     assert escalations == {"by_prompt": sum(map(Counter.total, tiers.values())), "by_failure": 0, "unknown": 0}
-
-
-def test_an_intent_that_the_file_fixes_wins(files: Files, tmp_path: Path) -> None:
-    tiers, _ = count_tiers(files, tmp_path, roles=AUTO, routing={"intents": {"critique": "local"}})
-    assert set(tiers["critique"]) == {"local"}
-    assert set(tiers["formulas"]) == {"frontier"}
 
 
 def test_by_default_ideas_and_critiques_go_to_the_frontier_and_formulas_do_not(files: Files, tmp_path: Path) -> None:

