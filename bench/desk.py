@@ -26,7 +26,7 @@ from alphaloom.desk.web import Desk, build_app
 from alphaloom.ledger import Ledger
 
 MAX_PAGE_SECONDS = 0.3
-TIMES, LIVE_SECONDS, WHILES = 5, 15.0, 4
+TIMES, LIVE_SECONDS, WHILES = 5, 45.0, 8
 
 
 def make_workspace(folder: Path, source: Path, campaigns: int, factors: int) -> None:
