@@ -138,9 +138,10 @@ def test_the_combination_is_a_tidy_file(finished: CampaignResult, files: Files) 
     assert set(frame["symbol"]) <= set(pd.read_parquet(files.panel)["symbol"])
 
 
-def test_curves_are_of_what_was_accepted_or_watched(finished: CampaignResult) -> None:
+def test_curves_are_of_what_was_tested_or_accepted(finished: CampaignResult) -> None:
     curves = json.loads((finished.folder / "curves.json").read_text())
-    shown = [*finished.accepted, *finished.proven, *finished.watchlist]
+    tested = [entry for entry in finished.rejected if entry["trial"]]
+    shown = [*finished.accepted, *finished.proven, *finished.watchlist, *tested]
     assert set(curves) == {"book"} | {entry["id"] for entry in shown}
     for entry in shown:
         daily = [value for value in curves[entry["id"]]["search"]["rank_ic"] if value is not None]
