@@ -297,16 +297,17 @@ def test_an_ended_model_budget_still_gives_a_report(files: Files, tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    "file",
+    ("file", "seed"),
     [
-        "examples/us_daily.yaml",
-        "examples/long_search.yaml",
-        "desk/cli/campaign/demo.yaml",
-        "desk/cli/campaign/template.yaml",
+        ("examples/us_daily.yaml", 7),
+        ("examples/long_search.yaml", 7),
+        ("examples/desk_demo.yaml", 6),
+        ("desk/cli/campaign/demo.yaml", 7),
+        ("desk/cli/campaign/template.yaml", 7),
     ],
 )
-def test_the_campaign_files_that_ship_can_be_read(file: str) -> None:
-    assert Campaign.from_yaml(ROOT / file).settings.seed == 7
+def test_the_campaign_files_that_ship_can_be_read(file: str, seed: int) -> None:
+    assert Campaign.from_yaml(ROOT / file).settings.seed == seed
 
 
 def test_what_is_given_goes_before_the_file(files: Files, tmp_path: Path, monkeypatch: Patch) -> None:
