@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ....risk import LeakAlarm
 
 CASE_CHOICES = ("approve", "reject", "ask", "undo")
-OWN_WORDS = {"approve": "approved", "reject": "rejected", "ask": "sent back"}
+DECISION_WORDS = {"approve": "approved", "reject": "rejected", "ask": "sent back"}
 
 
 @dataclass(frozen=True)
@@ -98,11 +98,14 @@ def _load_whole_case(view: PageRequest, reviews: Reviews, name: str) -> Decidabl
 
 
 def _list_links(view: PageRequest, reviews: Reviews, here: str) -> list[CaseLink]:
-    """Return the cases of a campaign in the order of the inbox, without what other people think of them."""
+    """Return the cases of a campaign in the order of the inbox, without what others think of one to be judged blind."""
     links = []
     for one in sorted(list_cases(reviews), key=lambda case: case.id):
-        own = find_own_decision(reviews, one.id, view.person)
-        word = f"{OWN_WORDS[own.decision]} by you" if own else "waits" if one.waits else "decided"
+        decision = find_own_decision(reviews, one.id, view.person) or reviews.decision(one.id)
+        if decision is None or is_blind_for(view, reviews, one.id):
+            word = "waits" if one.waits else "decided"
+        else:
+            word = f"{DECISION_WORDS[decision.decision]} by {'you' if decision.by == view.person else decision.by}"
         links.append(CaseLink(one.id, one.text, word, one.id == here))
     return links
 

@@ -17,7 +17,7 @@ KINDS = {
     "halt": "book halted",
     "alarm": "leak alarm",
     "case": "factor to decide",
-    "resume": "campaign to go on with",
+    "resume": "campaign to resume",
     "decay": "decaying factor",
     "text": "text held back",
     "refusals": "refused by the risk gate",
@@ -114,7 +114,7 @@ def _list_reviewed(ledger: Ledger) -> Iterator[Waiting]:
     for run in ledger.runs.all():
         if run.status != "paused" or Reviews.of(ledger, run).waiting() or ledger.runs.is_held(run.id):
             continue
-        words = "All its cases are decided. Until it goes on, you may change a decision of yours."
+        words = "All its cases are decided. Until it is resumed, you may change a decision of yours."
         yield Waiting("resume", run.id, words, run.started_at, f"/runs/{run.id}")
 
 
