@@ -10,7 +10,7 @@ from ..cli.campaign.log import flatten_lines
 from ..cli.console import stdout_console
 from ..cli.formula_source import summarise_formula
 from ..decisions import describe_stand
-from ..figures import DASH, any_value, describe_costs, number, p_value_text, percent
+from ..figures import any_value, describe_costs, number, p_value_text, percent, plural
 from .cards import Card, CardContext, build_card
 from .report import TEMPLATE_FOLDER, environment
 
@@ -180,16 +180,23 @@ def render_case(page: CasePage) -> str:
 
 
 def _list_summary(case: ReviewCase) -> Facts:
-    search, selection = case.metrics.search, case.metrics.selection
-    return [
+    search, selection, added = case.metrics.search, case.metrics.selection, case.incremental
+    rows = [
         ("t on search", number(search.t, 1, sign=True)),
         ("RankIC on search", number(search.rank_ic, 4, sign=True)),
+    ]
+    if added and added.rank_ic is not None:
+        beside = f"RankIC on search beside {plural(added.library, 'other')} (library, cases)"
+        rows.append((f"{beside}, t {number(added.t, 1, sign=True)}", number(added.rank_ic, 4, sign=True)))
+    rows += [
         ("turnover a day on search", percent(search.turnover)),
         ("Sharpe after costs on search", number(search.net_sharpe, 2, sign=True)),
-        ("trial", any_value(case.trial) if case.trial is not None else DASH),
-        ("p on selection", p_value_text(selection.p_value if selection else None)),
-        ("level asked", p_value_text(selection.level if selection else None)),
     ]
+    if selection:
+        threshold = f" (threshold {p_value_text(selection.level)})" if selection.level is not None else ""
+        rows.append(("RankIC on selection", number(selection.rank_ic, 4, sign=True)))
+        rows.append((f"p on selection{threshold}", p_value_text(selection.p_value)))
+    return rows
 
 
 def _list_commands(run: str, factor_id: str, where: str) -> list[str]:

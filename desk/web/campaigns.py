@@ -16,7 +16,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 
-from ..cli.campaign.status import RunStanding, state_of
+from ..cli.campaign.status import RunStanding, name_workspace, state_of
 from ..errors import DeskError
 from .access import REPORT_POLICY
 from .pages import PageRequest, render
@@ -199,7 +199,7 @@ class RunReading:
         from ...evaluation import Reviews
 
         self._counted = self._counted or Funnel(Reviews.of(ledger, run))
-        return RunStanding.of(ledger, run, counted=self._counted)
+        return RunStanding.of(ledger, run, name_workspace(ledger.workspace), self._counted)
 
 
 _readings: dict[tuple[Path, str], RunReading] = {}

@@ -39,6 +39,7 @@ from ..report.gate_steps import find_deciding_step, list_steps
 from .campaigns import UNDECIDED
 from .pages import PageRequest
 from .review import is_blind_for, send_to_judge
+from .tear_sheet import TearSheet, build_tear_sheet
 
 if TYPE_CHECKING:
     from ...evaluation.closing import DailyRankICByWindow, FactorEntry, SealedFactor, SelectionMetrics
@@ -104,6 +105,7 @@ class ScoredFactorPage:
     card: Card
     costs: str
     formula: FormulaSection
+    tear_sheet: TearSheet
     price: Pairs
     profile: Pairs
     regimes: str
@@ -258,6 +260,7 @@ def load_factor(view: PageRequest) -> ScoredFactorPage | Response:
         card=card if record.curve else replace(card, cumulative=""),
         costs=describe_costs(_read_costs(record)),
         formula=formula,
+        tear_sheet=build_tear_sheet(entry, record.curve),
         price=list_price(record),
         profile=[*(profile_rows(profile) if profile else []), *_list_added(entry)],
         regimes=draw_regimes([("search", profile)]) if profile and profile.by_regime else "",

@@ -281,11 +281,10 @@ class ResultsBuilder:
         """Return the data for a person who has to approve a factor, as JSON; `ReviewCase` has its types."""
         row, evaluator = self.verdicts[name], self.evaluator
         expression = evaluator.read(evaluator.scores[name].text)
-        values = evaluator.values(expression, evaluator.windows.selection)
         return {
             **self._build_entry(name, row, selection=row.metrics["selection"]),
             "reasons": list(row.reasons),
-            "curve": self._measure_curves(values).record(),
+            "curve": self._measure_curves(name).record(),
             "boundary": str(evaluator.panel.dates[evaluator.windows.selection.start]),
             "nearest": [near.record() for near in self._find_nearest(name, expression)],
             "texts": {part: evaluator.read(evaluator.scores[part].text).shown for part in self.members.get(name, ())},
@@ -309,21 +308,29 @@ class ResultsBuilder:
         ]
 
     def curves(self) -> dict[str, Any]:
-        """Return the daily RankIC of each accepted or watched factor on search and selection days, as JSON by id."""
-        evaluator, curves = self.evaluator, {}
-        for name in sorted(name for name, row in self.verdicts.items() if row.verdict != "rejected"):
-            values = evaluator.values(evaluator.read(evaluator.scores[name].text), evaluator.windows.selection)
-            curves[name] = self._measure_curves(values).record()
-        return curves
+        """Return the daily series of each tested or accepted factor on search and selection days, as JSON by id."""
+        return {
+            name: self._measure_curves(name).record()
+            for name, row in sorted(self.verdicts.items())
+            if row.verdict != "rejected" or self._was_tested(row)
+        }
 
-    def _measure_curves(self, values: NDArray[np.float32]) -> DailyRankICByWindow:
-        windows = self.evaluator.windows
+    def _was_tested(self, row: VerdictRow) -> bool:
+        """Return whether a rejected formula had a trial; code that failed one is not run on these days again."""
+        expression = self.evaluator.read(self.evaluator.scores[row.factor_id].text)
+        return bool(row.metrics["selection"]) and not expression.code
+
+    def _measure_curves(self, name: str) -> DailyRankICByWindow:
+        evaluator, score = self.evaluator, self.evaluator.scores[name]
+        windows, sign = evaluator.windows, -1 if (score.sheet["rank_ic"] or 0.0) < 0 else 1
+        values = evaluator.values(evaluator.read(score.text), windows.selection)
         return DailyRankICByWindow(
-            search=self._measure_curve(values, windows.search), selection=self._measure_curve(values, windows.selection)
+            search=self._measure_curve(values, windows.search, sign),
+            selection=self._measure_curve(values, windows.selection, sign),
         )
 
-    def _measure_curve(self, values: NDArray[np.float32], window: Window) -> DailyRankIC:
-        return DailyRankIC.read(self.evaluator.scorer.record_daily_rank_ic(values, window))
+    def _measure_curve(self, values: NDArray[np.float32], window: Window, sign: int) -> DailyRankIC:
+        return DailyRankIC.read(self.evaluator.scorer.record_series(values, window, sign))
 
     def warnings(self) -> list[Note]:
         """Return the warnings of the whole campaign: about the data, the windows, and leak alarms on selection days."""

@@ -396,10 +396,21 @@ class FactorEntry(ResultsPart):
 
 
 class DailyRankIC(ResultsPart):
-    """RankIC of each day; None where undefined."""
+    """RankIC of each day; None where undefined.
+
+    Attributes
+    ----------
+    net
+        Return after costs of each day in the direction held, decimal; empty in sheets, and in runs of before 2026-11-28.
+    quintiles
+        By month (YYYY-MM), the return of each quintile above the mean of all symbols before costs, decimal, lowest
+        values first; empty where `net` is.
+    """
 
     dates: tuple[str, ...] = ()
     rank_ic: tuple[Figure, ...] = ()
+    net: tuple[Figure, ...] = ()
+    quintiles: Mapping[str, tuple[Figure, ...]] = {}
 
     def to_frame(self) -> DataFrame:
         """Return a pandas DataFrame: a DatetimeIndex named `date`, one float column `rank_ic`, NaN undefined."""

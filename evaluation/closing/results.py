@@ -147,7 +147,7 @@ class Results(ResultsPart):
 
 
 class DailyRankICByWindow(ResultsPart):
-    """A factor's daily RankIC on search and on selection days."""
+    """A factor's daily series on search and on selection days."""
 
     search: DailyRankIC = DailyRankIC()
     selection: DailyRankIC = DailyRankIC()
@@ -162,7 +162,7 @@ class BookCurve(ResultsPart):
 
 
 class Curves(ResultsPart):
-    """All of `curves.json`: daily RankIC of each accepted or watched factor by id, and the curve of the book."""
+    """All of `curves.json`: the daily series of each tested or accepted factor by id, and the curve of the book."""
 
     factors: Mapping[str, DailyRankICByWindow] = {}
     book: BookCurve | None = None

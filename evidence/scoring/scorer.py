@@ -218,6 +218,22 @@ class Scorer:
         dates = [str(day) for day in self.panel.dates[window.start : window.stop]]
         return {"dates": dates, "rank_ic": [round_significant(value) for value in daily]}
 
+    def record_series(self, values: Values, window: Window, sign: int) -> dict[str, Any]:
+        """Return a factor's daily series as JSON: `record_daily_rank_ic` with returns.
+
+        `net` has the long-short's return after costs of each day in the direction `sign`, null where undefined;
+        `quintiles` has by month (YYYY-MM) the return of each quintile above the mean of all symbols.
+        """
+        target, horizon = self.target(window), self.settings.horizon_days
+        daily = daily_statistics(window.cut(values), target.label, target.orders, target.returns, target.thin)
+        net = self._measure_long_short(daily, target, sign).net
+        recorded = self.record_daily_rank_ic(values, window)
+        months = np.array([day[:7] for day in recorded["dates"]])
+        # A label is the return of `horizon` days, so a day's part of it is one of so many.
+        sums = {month: np.nansum(daily.fifths[months == month], axis=0) / horizon for month in sorted({*months})}
+        quintiles = {str(month): [round_significant(part) for part in parts] for month, parts in sums.items()}
+        return {**recorded, "net": [round_significant(value) for value in net], "quintiles": quintiles}
+
     def held(self, values: Values, window: Window) -> NDArray[np.float64] | None:
         """Return the daily RankIC `[days]` of the ranks held with one-day returns; None where labels are tested."""
         if self.settings.test == "labels":

@@ -138,9 +138,10 @@ def test_the_combination_is_a_tidy_file(finished: CampaignResult, files: Files) 
     assert set(frame["symbol"]) <= set(pd.read_parquet(files.panel)["symbol"])
 
 
-def test_curves_are_of_what_was_accepted_or_watched(finished: CampaignResult) -> None:
+def test_curves_are_of_what_was_tested_or_accepted(finished: CampaignResult) -> None:
     curves = json.loads((finished.folder / "curves.json").read_text())
-    shown = [*finished.accepted, *finished.proven, *finished.watchlist]
+    tested = [entry for entry in finished.rejected if entry["trial"]]
+    shown = [*finished.accepted, *finished.proven, *finished.watchlist, *tested]
     assert set(curves) == {"book"} | {entry["id"] for entry in shown}
     for entry in shown:
         daily = [value for value in curves[entry["id"]]["search"]["rank_ic"] if value is not None]
@@ -296,16 +297,17 @@ def test_an_ended_model_budget_still_gives_a_report(files: Files, tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    "file",
+    ("file", "seed"),
     [
-        "examples/us_daily.yaml",
-        "examples/long_search.yaml",
-        "desk/cli/campaign/demo.yaml",
-        "desk/cli/campaign/template.yaml",
+        ("examples/us_daily.yaml", 7),
+        ("examples/long_search.yaml", 7),
+        ("examples/desk_demo.yaml", 6),
+        ("desk/cli/campaign/demo.yaml", 7),
+        ("desk/cli/campaign/template.yaml", 7),
     ],
 )
-def test_the_campaign_files_that_ship_can_be_read(file: str) -> None:
-    assert Campaign.from_yaml(ROOT / file).settings.seed == 7
+def test_the_campaign_files_that_ship_can_be_read(file: str, seed: int) -> None:
+    assert Campaign.from_yaml(ROOT / file).settings.seed == seed
 
 
 def test_what_is_given_goes_before_the_file(files: Files, tmp_path: Path, monkeypatch: Patch) -> None:

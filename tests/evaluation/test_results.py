@@ -16,6 +16,7 @@ from alphaloom.evaluation import Budget, ResultsBuilder
 from alphaloom.evaluation.checks.power import next_power
 from alphaloom.evidence.gate.trial_evidence import TrialEvidence, deflated_sharpe_of
 from alphaloom.evidence.multiple_testing.online_fdr import lond_level
+from alphaloom.evidence.scoring.long_short import annual_sharpe
 from alphaloom.evidence.settings import CostSettings
 from alphaloom.factors import parse
 from alphaloom.ledger import canonical_json
@@ -194,7 +195,10 @@ def test_too_good_a_combination_raises_the_alarm(lab: Make, planted: Panel) -> N
 
 def test_curves_are_daily_and_say_null(dossier: ResultsBuilder) -> None:
     curves = dossier.curves()
-    assert set(curves) == {parse(KNOWN).id}
+    record = dossier.record()
+    assert parse(KNOWN).id in curves
+    listed = [entry for word in ("accepted", "proven", "watchlist", "rejected") for entry in record[word]]
+    assert set(curves) == {entry["id"] for entry in listed if entry["trial"] is not None}
     for name, window in (
         ("search", dossier.evaluator.windows.search),
         ("selection", dossier.evaluator.windows.selection),
@@ -202,7 +206,12 @@ def test_curves_are_daily_and_say_null(dossier: ResultsBuilder) -> None:
         curve = curves[parse(KNOWN).id][name]
         assert (curve["dates"][0], curve["dates"][-1]) == (window.first_day, window.last_day)
         assert curve["rank_ic"][-6:] == [None] * 6
-        assert len(curve["rank_ic"]) == window.days
+        assert len(curve["rank_ic"]) == len(curve["net"]) == window.days
+        sharpe = annual_sharpe(np.array(curve["net"], dtype=float))
+        assert sharpe == pytest.approx(record["accepted"][0]["metrics"][name]["net_sharpe"], rel=1e-6)
+        assert list(curve["quintiles"]) == sorted({day[:7] for day in curve["dates"]})
+        low, high = (sum(parts[k] for parts in curve["quintiles"].values()) for k in (0, -1))
+        assert (high - low) * record["accepted"][0]["metrics"][name]["rank_ic"] > 0
     json.dumps(curves, allow_nan=False)
 
 

@@ -14,7 +14,7 @@ import typer
 from ...figures import DASH, count, duration, money, plural
 from ..console import print_object, stdout_console
 from ..options import AsJson, Workspace
-from ..run_lookup import locate_run
+from ..run_lookup import DEFAULT_WORKSPACE, locate_run
 
 if TYPE_CHECKING:
     from ....campaign import Best, Counts, Funnel, ModelSpend
@@ -128,6 +128,11 @@ def _find_next_command(state: str, run: str, workspace: Path | None) -> str:
 def workspace_option(workspace: Path | None) -> str:
     """Return the option that names a workspace; empty for the default one."""
     return f" --workspace {workspace}" if workspace else ""
+
+
+def name_workspace(place: Path) -> Path | None:
+    """Return a workspace as an option has to name it: None for the default one."""
+    return None if place.resolve() == DEFAULT_WORKSPACE.resolve() else place
 
 
 def _read_end_reason(ledger: Ledger, run: str) -> str:

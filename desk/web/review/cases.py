@@ -10,7 +10,7 @@ from starlette.responses import RedirectResponse, Response
 
 from ....ledger import compute_digest
 from ...blind import must_judge
-from ...decisions import CaseRequest, decide_case, find_case, find_own_decision
+from ...decisions import CaseRequest, decide_case, find_case, find_own_decision, list_cases
 from ...errors import DeskError
 from ...report.case_page import CasePage, load_case_page
 from ...users import PersonScope
@@ -22,13 +22,25 @@ if TYPE_CHECKING:
     from ....risk import LeakAlarm
 
 CASE_CHOICES = ("approve", "reject", "ask", "undo")
+DECISION_WORDS = {"approve": "approved", "reject": "rejected", "ask": "sent back"}
+
+
+@dataclass(frozen=True)
+class CaseLink:
+    """A case of the same campaign: its formula, where it stands for the person who asks, and whether it is this one."""
+
+    id: str
+    text: str
+    word: str
+    is_here: bool
 
 
 @dataclass(frozen=True)
 class DecidableCase:
     """A case with its page; `shown` is the digest of the record that this page shows.
 
-    `own` is the decision of the person who asks, while they may change it or take it back.
+    `own` is the decision of the person who asks, while they may change it or take it back. `cases` has all of the
+    campaign. `is_scored`: it has a page of its own with all evidence.
     """
 
     case: CasePage
@@ -37,6 +49,8 @@ class DecidableCase:
     waits: bool
     paused: bool
     own: str
+    cases: list[CaseLink]
+    is_scored: bool
 
 
 def load_case(view: PageRequest) -> DecidableCase | Response:
@@ -78,7 +92,22 @@ def _load_whole_case(view: PageRequest, reviews: Reviews, name: str) -> Decidabl
         waits=reviews.decision(name) is None or own is not None,
         paused=view.ledger.runs.find(reviews.run).status == "paused",
         own=own.sentence if own else "",
+        cases=_list_links(view, reviews, name),
+        is_scored=view.ledger.evaluations.get(reviews.run, name) is not None,
     )
+
+
+def _list_links(view: PageRequest, reviews: Reviews, here: str) -> list[CaseLink]:
+    """Return the cases of a campaign in the order of the inbox, without what others think of one to be judged blind."""
+    links = []
+    for one in sorted(list_cases(reviews), key=lambda case: case.id):
+        decision = find_own_decision(reviews, one.id, view.person) or reviews.decision(one.id)
+        if decision is None or is_blind_for(view, reviews, one.id):
+            word = "waits" if one.waits else "decided"
+        else:
+            word = f"{DECISION_WORDS[decision.decision]} by {'you' if decision.by == view.person else decision.by}"
+        links.append(CaseLink(one.id, one.text, word, one.id == here))
+    return links
 
 
 def decide(view: PageRequest, form: dict[str, str]) -> str:

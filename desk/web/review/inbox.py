@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...blind import must_judge
 from ...decisions import describe_approvals, find_own_decision
-from ...figures import number, plural
+from ...figures import number, percent, plural
 
 if TYPE_CHECKING:
     from ....ledger import Ledger
@@ -17,6 +17,7 @@ KINDS = {
     "halt": "book halted",
     "alarm": "leak alarm",
     "case": "factor to decide",
+    "resume": "campaign to resume",
     "decay": "decaying factor",
     "text": "text held back",
     "refusals": "refused by the risk gate",
@@ -67,7 +68,7 @@ class Inbox:
 def read_inbox(ledger: Ledger, person: str) -> Inbox:
     """Return what waits in a workspace for a person: not what they have approved and another person is to approve."""
     found = [*_list_books(ledger), *_list_alarms(ledger), *_list_cases(ledger, person), *_list_decay(ledger)]
-    found += _list_texts(ledger)
+    found += [*_list_reviewed(ledger), *_list_texts(ledger)]
     order = {kind: place for place, kind in enumerate(KINDS)}
     return Inbox(tuple(sorted(found, key=lambda one: (order[one.kind], one.since, one.href))))
 
@@ -90,10 +91,31 @@ def _list_cases(ledger: Ledger, person: str) -> Iterator[Waiting]:
                 approvals = "To be judged blind first"  # what others think would be no blind judgement
             idea = ledger.events.get(run.id, "agents.hypothesis", row.hypothesis)
             statement = str(idea.body.get("statement", "")) if idea else ""
-            t = number(row.sheet.get("t"), 1, sign=True)
-            words = f"{statement or 'No hypothesis stated.'} t {t} on search days."
+            words = f"{statement or 'No hypothesis stated.'} {_describe_sheet(row.sheet)}"
             words = f"{approvals[:1].upper()}{approvals[1:]}. {words}" if approvals else words
             yield Waiting("case", row.canonical, words, run.started_at, f"/runs/{run.id}/cases/{name}")
+
+
+def _describe_sheet(sheet: Mapping[str, Any]) -> str:
+    """Return the figures of search days by which one case differs from another; nothing that the gate found."""
+    rank_ic, t = number(sheet.get("rank_ic"), 3, sign=True), number(sheet.get("t"), 1, sign=True)
+    parts = [f"On search days RankIC {rank_ic} (t {t})"]
+    if sheet.get("net_sharpe") is not None:
+        parts.append(f"Sharpe ratio after costs {number(sheet['net_sharpe'], 2, sign=True)}")
+    if sheet.get("turnover") is not None:
+        parts.append(f"turnover {percent(sheet['turnover'])} a day")
+    return ", ".join(parts) + "."
+
+
+def _list_reviewed(ledger: Ledger) -> Iterator[Waiting]:
+    """Yield each campaign that is paused although all its cases are decided: a person has to let it go on."""
+    from ....evaluation import Reviews
+
+    for run in ledger.runs.all():
+        if run.status != "paused" or Reviews.of(ledger, run).waiting() or ledger.runs.is_held(run.id):
+            continue
+        words = "All its cases are decided. Until it is resumed, you may change a decision of yours."
+        yield Waiting("resume", run.id, words, run.started_at, f"/runs/{run.id}")
 
 
 def _list_alarms(ledger: Ledger) -> Iterator[Waiting]:

@@ -90,8 +90,8 @@ def test_a_case_and_an_alarm_are_decided_by_keyboard_across_a_restart(browser: A
     page.keyboard.press("c")
     page.keyboard.type("both fields are of the close")
     page.keyboard.press("Control+Enter")
-    page.wait_for_url("**/inbox")
-    assert "Nothing waits" in page.inner_text("h1")
+    page.wait_for_url("**/runs/r1")
+    assert "alphaloom resume r1 --workspace" in page.inner_text("main")
     page.close()
     second.stop()
     with Ledger.open(tmp_path, clock=lambda: datetime.now(UTC)) as ledger:
@@ -154,3 +154,94 @@ def test_another_page_of_the_browser_can_neither_read_nor_change(browser: Any, s
         page.evaluate("document.forms[0].submit()")
     assert "came from another page" in page.inner_text("body")
     context.close()
+
+
+MODES = {
+    "forced colours": {"forced_colors": "active", "color_scheme": "dark"},
+    "200 percent": {"viewport": {"width": 640, "height": 450}, "device_scale_factor": 2},
+    "400 percent": {"viewport": {"width": 320, "height": 225}, "device_scale_factor": 4},
+}
+"""Ways to look at the same pages; zoom is a smaller screen of larger points."""
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_pages_hold_in_fixed_colours_and_zoomed(browser: Any, server: Server, mode: str) -> None:
+    context = browser.new_context(**MODES[mode])
+    page = context.new_page()
+    page.goto(server.launch)
+    page.wait_for_url("**/inbox")
+    faults = {}
+    for name, place in PLACES.items():
+        page.goto(server.home + place)
+        page.screenshot(path=SHOTS / f"{name}-{mode.replace(' ', '-')}.png", full_page=True)
+        faults[name] = page.evaluate(FAULTS_OF_MODE)
+    context.close()
+    assert {name: found for name, found in faults.items() if found} == {}
+
+
+FAULTS_OF_MODE = """() => {
+  const found = [], root = document.documentElement;
+  if (root.scrollWidth > root.clientWidth) found.push(`${root.scrollWidth - root.clientWidth} px too wide`);
+  for (const one of document.querySelectorAll("svg rect.bar, .key")) {
+    const style = getComputedStyle(one), paint = one.tagName === "rect" ? style.fill : style.backgroundColor;
+    if (paint === getComputedStyle(document.body).backgroundColor) found.push(`${one.getAttribute("class")} cannot be seen`);
+  }
+  return found;
+}"""
+
+
+def test_nothing_moves_where_motion_is_unwanted_and_paper_is_light(browser: Any, server: Server) -> None:
+    context = browser.new_context(reduced_motion="reduce", color_scheme="dark", viewport={"width": 720, "height": 900})
+    page = context.new_page()
+    page.goto(server.launch)
+    page.wait_for_url("**/inbox")
+    moving = """[...document.querySelectorAll("*")].filter((one) => {
+      const style = getComputedStyle(one);
+      return parseFloat(style.transitionDuration) > 0 || style.animationName !== "none";
+    }).length"""
+    for place in PLACES.values():
+        page.emulate_media(media="screen")
+        page.goto(server.home + place)
+        assert page.evaluate(moving) == 0, place
+        page.emulate_media(media="print")
+        assert not page.locator(".bar, .decide").filter(visible=True).count(), place
+        assert page.evaluate("getComputedStyle(document.body).color") != "rgb(228, 232, 238)", place
+        assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"), place
+    context.close()
+
+
+def test_tab_reaches_everything_in_order_and_shows_where_it_is(browser: Any, server: Server) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(server.launch)
+    page.wait_for_url("**/inbox")
+    for name in ("inbox", "case", "scored", "run"):
+        page.goto(server.home + PLACES[name])
+        expected = page.evaluate(REACHABLE)
+        seen = []
+        for _ in range(len(expected)):
+            page.keyboard.press("Tab")
+            place, outline = page.evaluate("[document.activeElement.dataset.walk, " + OUTLINE + "]")
+            seen.append(place)
+            assert outline, f"{name}: {page.evaluate('document.activeElement.outerHTML')[:120]}"
+        assert seen == expected, name
+    page.keyboard.press("?")
+    assert page.locator("#keys").is_visible()
+    page.keyboard.press("Escape")
+    assert not page.locator("#keys").is_visible()
+    page.goto(server.home + PLACES["inbox"])
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "content"
+    context.close()
+
+
+REACHABLE = """() => {
+  const kinds = "a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex='0']";
+  const all = [...document.querySelectorAll(kinds)].filter((one) => one.checkVisibility() && !one.disabled);
+  const groups = new Set();  // of radio buttons Tab reaches one
+  const walked = all.filter((one) => one.type !== "radio" || (!groups.has(one.name) && groups.add(one.name)));
+  walked.forEach((one, place) => { one.dataset.walk = place; });
+  return walked.map((one) => one.dataset.walk);
+}"""
+OUTLINE = "getComputedStyle(document.activeElement).outlineStyle !== 'none'"
