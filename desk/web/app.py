@@ -92,6 +92,7 @@ DESK_PAGES = {
     "/runs": Page("runs.html.j2", campaigns.load_runs),
     "/runs/{run}": Page("run.html.j2", campaigns.load_run),
     "/runs/{run}/report": Page("", campaigns.load_report),
+    "/runs/{run}/models": Page("models.html.j2", campaigns.load_models),
     "/runs/{run}/factors/{factor}": Page("scored_factor.html.j2", factors.load_factor),
     "/runs/{run}/what-if/{factor}": Page("what_if.html.j2", what_if.load_what_if),
     "/runs/{run}/cases/{case}": Page("case_desk.html.j2", cases.load_case),

@@ -32,7 +32,7 @@ def lay(workspace: Path) -> None:
             "approve": True,
             "evidence": {"leak_rank_ic": 0.08},
             "agents": {"rounds": 2},
-            "models": {"budget": {}},
+            "models": {"budget": {}, "models": {SCRIPT: {"model": SCRIPT, "place": "local"}}},
         }
         settings["budget"] = {"evaluations": 10, "trials": 2}
         ledger.runs.start(Run("r1", {"settings": settings}, 1, "d", NOON.isoformat()))
