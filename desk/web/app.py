@@ -29,7 +29,7 @@ from ..users import PersonScope, Signer, Users
 from . import books, campaigns, compare, factors, library, what_if
 from .access import Guards, LoginLimit, LoginPage, Sessions, find_signer
 from .pages import Page, PageRequest, Problem, render
-from .review import blind, cases, read_inbox, texts
+from .review import blind, cases, read_inbox, seal, texts
 
 STATIC_FOLDER = Path(__file__).parent / "static"
 NOT_ENTERED = Problem(
@@ -98,6 +98,7 @@ DESK_PAGES = {
     "/runs/{run}/cases/{case}": Page("case_desk.html.j2", cases.load_case),
     "/runs/{run}/cases/{case}/blind": Page("blind_desk.html.j2", blind.load_blind),
     "/calibration": Page("calibration.html.j2", blind.load_calibration),
+    "/runs/{run}/seal": Page("seal.html.j2", seal.load_seal),
     "/runs/{run}/alarms/{factor}": Page("alarm.html.j2", cases.load_alarm),
     "/compare": Page("compare.html.j2", compare.load_comparison),
     "/library": Page("library.html.j2", library.load_library),
@@ -110,6 +111,7 @@ DESK_PAGES = {
 DESK_CHANGES = {
     "/runs/{run}/cases/{case}": DeskChange(PersonScope.REVIEW_DECIDE, cases.decide),
     "/runs/{run}/cases/{case}/blind": DeskChange(PersonScope.REVIEW_DECIDE, blind.judge),
+    "/runs/{run}/seal": DeskChange(PersonScope.SEAL_OPEN, seal.decide),
     "/runs/{run}/alarms/{factor}": DeskChange(PersonScope.RISK_APPROVE, cases.acknowledge),
     "/library/{factor}": DeskChange(PersonScope.LIBRARY_WRITE, library.retire),
     "/texts/{text}": DeskChange(PersonScope.TEXT_RELEASE, texts.release),

@@ -81,12 +81,13 @@ def find_page(view: PageRequest, total: int, size: int) -> tuple[int, int]:
 
 def _read_line(ledger: Ledger, run: Run) -> RunLine:
     from ...evaluation import Reviews
+    from ...evaluation.closing import SealRequests
 
     reviews = Reviews.of(ledger, run)
-    waiting = tuple(reviews.waiting())
+    waiting = len(reviews.waiting()) + (run.status == "paused" and SealRequests(ledger, run.id).waits())
     verdicts = Counter(reviews.word(row) for row in ledger.verdicts.of(run.id))
-    state = state_of(run.status, ledger.runs.holder(run.id), waiting)
-    return RunLine(run.id, state, run.started_at, len(waiting), dict(sorted(verdicts.items())))
+    state = state_of(run.status, ledger.runs.holder(run.id), waits=waiting > 0)
+    return RunLine(run.id, state, run.started_at, waiting, dict(sorted(verdicts.items())))
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from alphaloom.evidence import Window
 from alphaloom.search import SearchConstraints
 
 from ..evidence.lab import SMALL, market
-from .workspace import CASE, CHILD, LEAK, NOON, SCRIPT, lay
+from .workspace import CASE, CHILD, LEAK, NOON, SCRIPT, lay, lay_seal
 
 HERE = "http://127.0.0.1:8000"
 SAME = {"sec-fetch-site": "same-origin"}
@@ -149,12 +149,14 @@ def test_an_alarm_is_acknowledged_with_a_reason(desk: Desk, client: TestClient) 
         assert not read_standings(ledger, LEAK)[LEAK].leak_alarm
 
 
-def test_no_text_that_a_model_wrote_becomes_markup(client: TestClient, bench: SearchBench) -> None:
+def test_no_text_that_a_model_wrote_becomes_markup(desk: Desk, client: TestClient, bench: SearchBench) -> None:
+    lay_seal(desk.workspace)
     for place in (
         "/inbox",
         "/runs",
         "/runs/r1",
         "/runs/r1/models",
+        "/runs/r2/seal",
         "/library",
         f"/library/{LEAK}",
         f"/runs/r1/cases/{CASE}",

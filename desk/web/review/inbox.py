@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 KINDS = {
     "halt": "book halted",
     "alarm": "leak alarm",
+    "seal": "sealed days to open",
     "case": "factor to decide",
     "decay": "decaying factor",
     "text": "text held back",
@@ -67,7 +68,7 @@ class Inbox:
 def read_inbox(ledger: Ledger, person: str) -> Inbox:
     """Return what waits in a workspace for a person: not what they have approved and another person is to approve."""
     found = [*_list_books(ledger), *_list_alarms(ledger), *_list_cases(ledger, person), *_list_decay(ledger)]
-    found += _list_texts(ledger)
+    found += [*_list_seals(ledger), *_list_texts(ledger)]
     order = {kind: place for place, kind in enumerate(KINDS)}
     return Inbox(tuple(sorted(found, key=lambda one: (order[one.kind], one.since, one.href))))
 
@@ -94,6 +95,20 @@ def _list_cases(ledger: Ledger, person: str) -> Iterator[Waiting]:
             words = f"{statement or 'No hypothesis stated.'} t {t} on search days."
             words = f"{approvals[:1].upper()}{approvals[1:]}. {words}" if approvals else words
             yield Waiting("case", row.canonical, words, run.started_at, f"/runs/{run.id}/cases/{name}")
+
+
+def _list_seals(ledger: Ledger) -> Iterator[Waiting]:
+    from ....evaluation.closing import SealRequests
+
+    for run in ledger.runs.all():
+        seals = SealRequests(ledger, run.id)
+        request = seals.request() if run.status == "paused" else None
+        if request is None or seals.decision() is not None:
+            continue
+        before = f"opened {len(request.earlier)} times before" if request.earlier else "never opened before"
+        days = f"{request.days:,} days, {request.first_day} to {request.last_day}, {before}"
+        detail = f"Of {request.dataset}: {days}. {plural(len(request.accepted), 'accepted factor')} to examine."
+        yield Waiting("seal", run.id, detail, run.started_at, f"/runs/{run.id}/seal")
 
 
 def _list_alarms(ledger: Ledger) -> Iterator[Waiting]:
