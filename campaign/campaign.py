@@ -48,14 +48,14 @@ from ..evaluation import (
     write_closing,
 )
 from ..evaluation.checks import record_first_power
-from ..evaluation.closing import find_planted_truth
+from ..evaluation.closing import SealAnswer, answer_seal, find_planted_truth
 from ..evidence import RECORDED_CONTEXT, EvidenceSettings, complete_settings
 from ..evidence.values import LazySandbox, SandboxSettings
 from ..factors import MarketSettings, warm_up
 from ..ledger import AlphaloomError, Journal, Ledger, count_stops, read_json, read_settings, write_json
 from ..market import ALL_FIELDS, Panel, drop_fields, find_withheld_fields
 from ..news import screen_text
-from ..risk import RiskLimits
+from ..risk import RiskLimits, read_policy
 from ..router import Confidential, ModelSettings, Router, drop_removed_settings
 from ..router.calls import Sensitivity, find_strictest
 from ..router.context import ContextSettings, open_store, read_documents
@@ -334,8 +334,9 @@ class Campaign:
             state = asyncio.run(self._research(evaluator, own, router, reporter, known_effects))
         if state["waiting"] or not state["finished"]:
             raise reporter.pause_run()
-        reporter.say("closing", "combination, book, risk gate, report")
         builder = ResultsBuilder(evaluator)
+        seal = self._answer_seal(builder, reporter)
+        reporter.say("closing", "combination, book, risk gate, report")
         record = builder.record() | {"format": 1, "seed": self.settings.seed, "researcher": self._describe_researcher()}
         record |= {"steer": self.settings.steer.record(), "own": own.record()}
         record["warnings"] += [{"code": "steer", "message": message} for message in unheard]
@@ -343,9 +344,26 @@ class Campaign:
         events = (event for kind in QUESTION_WORDS for event in evaluator.ledger.events.of(evaluator.run, kind))
         useless = describe_unusable_replies((event.kind, event.key, event.body) for event in events)
         record["warnings"] += [{"code": "replies", "message": message} for message in useless]
+        record["warnings"] += [{"code": "seal", "message": seal.refusal}] if seal.refusal else []
         spend = router.spend(evaluator.run).record()
         record |= {"ended": state["ended"] or None, "spend": spend, "report": "report.html"}
-        return record | self._close(evaluator, builder, [entry["id"] for entry in record["accepted"]])
+        return record | self._close(builder, [entry["id"] for entry in record["accepted"]], seal)
+
+    def _answer_seal(self, builder: ResultsBuilder, reporter: ProgressReporter) -> SealAnswer:
+        """Return whether the close opens the sealed days.
+
+        Raises
+        ------
+        RunHalted
+            The workspace's policy wants a person to agree, and nobody has decided.
+        """
+        evaluator = builder.evaluator
+        wanted = self.settings.evidence.open_sealed
+        asks = wanted and read_policy(evaluator.ledger.workspace).approve_seal
+        answer = answer_seal(evaluator, builder.accepted_ids, wanted=wanted, must_ask=asks)
+        if answer is None:
+            raise reporter.pause_for_seal()
+        return answer
 
     def _score_published(self, evaluator: Evaluator, reporter: ProgressReporter) -> list[dict[str, Any]]:
         """Score the published formulas on search days, once in a run; return the known effects that agents are told."""
@@ -411,10 +429,11 @@ class Campaign:
                 store, allowed, lambda name: ledger.objects.get(name).decode(), screen_text, settings.context, models
             )
 
-    def _close(self, evaluator: Evaluator, builder: ResultsBuilder, accepted: Sequence[str]) -> dict[str, Any]:
+    def _close(self, builder: ResultsBuilder, accepted: Sequence[str], seal: SealAnswer) -> dict[str, Any]:
         """Combine the accepted factors, examine and backtest the combination, and ask the risk gate what may trade."""
+        evaluator = builder.evaluator
         folder = evaluator.ledger.runs.folder(evaluator.run)
-        closing = close(evaluator, accepted, self.settings.evidence.open_sealed)
+        closing = close(evaluator, accepted, seal.opens, seal.reason)
         traded = trade(closing, evaluator.panel, self.settings.risk, evaluator.ledger)
         if traded:
             decision = traded.decision

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..evaluation import BudgetMeter, Evaluator, Reviews
-from ..evaluation.closing import ResultsBuilder
+from ..evaluation.closing import ResultsBuilder, SealRequests
 from ..evidence import SET_PREFIX, RunHalted
 from ..evidence.gate import UNTRADABLE, Word
 from ..ledger import Attempt, Evaluation, Ledger, ModelCall, Run, canonical_json, count_stops, is_closing, read_json
@@ -30,6 +30,8 @@ NOW_FILE = "now.json"
 """File of a run's folder with the progress of the process that runs it, or of the last one."""
 STATUS_RUNNING, STATUS_PAUSED, STATUS_STOPPED = "running", "paused", "stopped"
 CLOSED_BY_HAND = "a person ended the search (alphaloom stop --close); such an end is not repeated to the byte"
+PAUSED_FOR_SEAL = "paused_for_seal"
+"""Code of the error of a run that waits for a decision on its sealed days."""
 MIN_REPORT_SECONDS = 0.25
 """Least time between two reports of the agents' actions; decisive events are reported at once."""
 
@@ -238,11 +240,27 @@ def make_pause_error(run: str, waiting: list[str]) -> RunHalted:
     )
 
 
+def make_seal_error(run: str) -> RunHalted:
+    """Return the error of a run that waits until a person agrees to open its sealed days."""
+    return RunHalted(
+        "paused: a person must agree before the sealed (hold-out) days are opened",
+        field="run",
+        got=run,
+        allowed=["agree", "refuse"],
+        hint=f"alphaloom evidence seal {run}, and then: alphaloom resume {run}",
+        code=PAUSED_FOR_SEAL,
+        exit_code=0,
+    )
+
+
 def refuse_undecided(ledger: Ledger, run: Run) -> None:
     """Raise `RunHalted` for a paused run before anything is read for it, unless nothing waits or it is to close."""
-    waiting = Reviews.of(ledger, run).waiting() if run.status == STATUS_PAUSED else []
-    if waiting and not is_closing(ledger.events, run.id):
+    if run.status != STATUS_PAUSED or is_closing(ledger.events, run.id):
+        return
+    if waiting := Reviews.of(ledger, run).waiting():
         raise make_pause_error(run.id, waiting)
+    if SealRequests(ledger, run.id).waits():
+        raise make_seal_error(run.id)
 
 
 @dataclass
@@ -333,6 +351,16 @@ class ProgressReporter:
             self.say(STATUS_PAUSED)
             self.ledger.runs.finish(run, STATUS_PAUSED)
             return make_pause_error(run, waiting)
+        return self._stop_run()
+
+    def pause_for_seal(self) -> RunHalted:
+        """Record that the run waits for a decision on its sealed days, and return its error."""
+        self.say(STATUS_PAUSED)
+        self.ledger.runs.finish(self.evaluator.run, STATUS_PAUSED)
+        return make_seal_error(self.evaluator.run)
+
+    def _stop_run(self) -> RunHalted:
+        run = self.evaluator.run
         self.say(STATUS_STOPPED)
         self.ledger.runs.finish(run, STATUS_STOPPED)
         return RunHalted(

@@ -1,4 +1,4 @@
-"""A person's decision on a case of a run, and the list of its cases, for the command line and the web app."""
+"""A person's decisions on a run, for the command line and the web app: on its cases, and on its sealed days."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .errors import DeskError
+from .figures import plural
 
 if TYPE_CHECKING:
     from ..evaluation import PersonDecision, ReviewChoice, Reviews
+    from ..evaluation.closing import SealRequest, SealRequests
     from ..ledger import Ledger, Run
 
 
@@ -139,3 +141,49 @@ def find_own_decision(reviews: Reviews, case: str, person: str) -> PersonDecisio
 
     standing = [] if reviews.is_settled(case) else list_standing(reviews.votes(case))
     return next((vote for vote in standing if vote.by.casefold() == person.casefold()), None)
+
+
+def find_seal_request(ledger: Ledger, run: str) -> tuple[SealRequests, SealRequest]:
+    """Return what a run asks to open, with the decisions on it.
+
+    Raises
+    ------
+    DeskError
+        The run does not ask.
+    """
+    from ..evaluation.closing import SealRequests
+
+    seals = SealRequests(ledger, run)
+    request = seals.request()
+    if request is None:
+        raise DeskError(
+            "This run does not ask to open its sealed (hold-out) days.",
+            field="run",
+            got=run,
+            hint="A campaign asks at its close where policy.yaml of the workspace sets approve_seal: true.",
+            code="unknown_request",
+            exit_code=1,
+        )
+    return seals, request
+
+
+def decide_seal(seals: SealRequests, choice: tuple[bool, str], signed: tuple[str, str], shown: str = "") -> None:
+    """Record a decision on a request: whether the person agrees and why, who and when, and what they were shown."""
+    from ..evaluation.closing import SealDecision
+
+    request = seals.request()
+    seals.decide(SealDecision(*choice, *signed, request.digest if request else "", shown))
+
+
+def list_seal_facts(request: SealRequest) -> list[tuple[str, str]]:
+    """Return what would be opened, line by line, each with its label."""
+    count = len(request.earlier)
+    before = "none: this would be their first opening in this workspace" if not count else plural(count, "opening")
+    before += "".join(f"; no. {one['number']}: {one['reason']}" for one in request.earlier)
+    return [
+        ("data set", f"{request.dataset}, {plural(request.symbols, 'symbol')}"),
+        ("days", f"{request.days:,}, {request.first_day} to {request.last_day}"),
+        ("opened before", before),
+        ("for", request.purpose),
+        *(("accepted", f"{one['id']}  {one['text']}") for one in request.accepted),
+    ]

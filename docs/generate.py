@@ -703,6 +703,8 @@ EVENTS = {
     "route": "which model a call went to, and why",
     "screening": "the seed of the causality screens of Python code",
     "mechanism": "a mechanism stated after scoring: the claim, its refuter, and whether it stands",
+    "seal-decision": "a person's decision on it: agreed or refused, why, who, when, digests of request and page",
+    "seal-request": "what a campaign asks to open of its sealed days, where the policy wants a person to agree",
     "set": "the members of a combination that was submitted",
     "weighing": "weights and trading rate of a combination, fixed on search days",
     "stop": "a person asked the run to stop",

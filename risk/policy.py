@@ -120,6 +120,9 @@ class Policy(RiskLimits):
     judge_blind: StrictBool = Field(
         default=False, exclude=True, description="a person judges a case before the gate's verdict is shown to them"
     )
+    approve_seal: StrictBool = Field(
+        default=False, exclude=True, description="a person must agree before a campaign opens its sealed days"
+    )
 
     exceptions: tuple[PolicyException, ...] = Field(
         default=(), description="rules of evidence that a factor need not pass: evidence, rule, reason, owner, until"
@@ -151,7 +154,7 @@ class Policy(RiskLimits):
         return self.model_copy(update=changes), tuple(notes)
 
 
-PEOPLE_RULES: Final = ("approvals", "judge_blind")
+PEOPLE_RULES: Final = ("approvals", "judge_blind", "approve_seal")
 """Settings about people; of two values the larger one is tighter."""
 ADDING: Final = frozenset(
     {"kill_switch", "require_review", "restricted", "not_shortable", "margin_long_bp", "margin_short_bp"}

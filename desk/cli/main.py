@@ -20,7 +20,7 @@ from . import doctor, sandbox, targets, web
 from .book import commands as book, stress
 from .campaign import log, review, run, status
 from .data import audit, fetch, look
-from .evidence import acknowledge, combine, control, power, unseal, verify
+from .evidence import acknowledge, combine, control, power, seal, unseal, verify
 from .factor import compare, formulas, score, similar
 from .failures import EXIT_INTERRUPTED, InterruptionReported, announce, quiet_traces, report_interruption
 from .library import commands as library
@@ -67,6 +67,7 @@ evidence = typer.Typer(no_args_is_help=True, help="Ask what may be believed.")
 evidence.command(short_help="Run the pipeline where nothing can be found.")(control.control)
 evidence.command(short_help="Say what the selection window could prove.")(power.power)
 evidence.command("open", short_help="Open a run's sealed days, once.")(unseal.open_seal)
+evidence.command(short_help="Decide whether a campaign may open its sealed days.")(seal.seal)
 evidence.command(short_help="Acknowledge a leak alarm.")(acknowledge.acknowledge)
 evidence.command(short_help="Run a campaign's verdicts again.")(verify.verify)
 evidence.command(short_help="Show how accepted factors are combined, and how else they could be.")(combine.combine)

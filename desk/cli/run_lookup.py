@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..model_spend import REMARK_MODELS
 from .console import stderr_console
 
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from ...ledger import Ledger, Run
 
 DEFAULT_WORKSPACE = Path(".alphaloom")
-REMARK_MODELS = "models"
-"""Key of the settings of a run that holds nothing but a model's remarks."""
 
 
 def locate_run(run: str, workspace: Path | None) -> tuple[str, Path]:

@@ -138,10 +138,15 @@ def describe_openings(results: Results) -> list[str]:
     ]
 
 
-def describe_exam(exam: SealedExam | None) -> str:
-    """Return a sentence on whether this was an exam."""
+def find_refusal(results: Results) -> str:
+    """Return who refused to open the sealed days, and why; empty where nobody was asked or a person agreed."""
+    return next((note.message for note in results.warnings if note.code == "seal"), "")
+
+
+def describe_exam(exam: SealedExam | None, refusal: str = "") -> str:
+    """Return a sentence on whether this was an exam; `refusal` says why the window stayed shut."""
     if exam is None or not exam.opened:
-        return "This run did not open the sealed window."
+        return "This run did not open the sealed window" + (f": {refusal}." if refusal else ".")
     first = "The combination met the sealed days, at their first opening in this workspace. A further one is numbered."
     again = "These days had been opened before: this is no longer an exam on unseen data."
     why = f" Reason given: {exam.reason}." if exam.reason else ""

@@ -139,7 +139,7 @@ def build_page(results: Results, curves: Curves) -> ReportPage:
         untested=[_make_line(entry) for entry in sort_by_strength(results.untested)[:MAX_UNTESTED_IN_REPORT]],
         untested_more=_describe_more(results.untested, MAX_UNTESTED_IN_REPORT),
         sealed=closing.exam_rows(results.sealed),
-        sealed_sentence=closing.describe_exam(results.sealed),
+        sealed_sentence=closing.describe_exam(results.sealed, closing.find_refusal(results)),
         sealed_each=closing.exam_factor_rows(results.sealed, [entry.id for entry in results.accepted if entry.members]),
         openings=closing.describe_openings(results),
         stress=build_stress_page(results.stress),

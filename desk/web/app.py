@@ -29,7 +29,7 @@ from ..users import PersonScope, Signer, Users
 from . import books, campaigns, compare, factors, library, what_if
 from .access import Guards, LoginLimit, LoginPage, Sessions, find_signer
 from .pages import Page, PageRequest, Problem, render
-from .review import blind, cases, read_inbox, texts
+from .review import blind, cases, read_inbox, seal, texts
 
 STATIC_FOLDER = Path(__file__).parent / "static"
 NOT_ENTERED = Problem(
@@ -92,11 +92,13 @@ DESK_PAGES = {
     "/runs": Page("runs.html.j2", campaigns.load_runs),
     "/runs/{run}": Page("run.html.j2", campaigns.load_run),
     "/runs/{run}/report": Page("", campaigns.load_report),
+    "/runs/{run}/models": Page("models.html.j2", campaigns.load_models),
     "/runs/{run}/factors/{factor}": Page("scored_factor.html.j2", factors.load_factor),
     "/runs/{run}/what-if/{factor}": Page("what_if.html.j2", what_if.load_what_if),
     "/runs/{run}/cases/{case}": Page("case_desk.html.j2", cases.load_case),
     "/runs/{run}/cases/{case}/blind": Page("blind_desk.html.j2", blind.load_blind),
     "/calibration": Page("calibration.html.j2", blind.load_calibration),
+    "/runs/{run}/seal": Page("seal.html.j2", seal.load_seal),
     "/runs/{run}/alarms/{factor}": Page("alarm.html.j2", cases.load_alarm),
     "/compare": Page("compare.html.j2", compare.load_comparison),
     "/library": Page("library.html.j2", library.load_library),
@@ -109,6 +111,7 @@ DESK_PAGES = {
 DESK_CHANGES = {
     "/runs/{run}/cases/{case}": DeskChange(PersonScope.REVIEW_DECIDE, cases.decide),
     "/runs/{run}/cases/{case}/blind": DeskChange(PersonScope.REVIEW_DECIDE, blind.judge),
+    "/runs/{run}/seal": DeskChange(PersonScope.SEAL_OPEN, seal.decide),
     "/runs/{run}/alarms/{factor}": DeskChange(PersonScope.RISK_APPROVE, cases.acknowledge),
     "/library/{factor}": DeskChange(PersonScope.LIBRARY_WRITE, library.retire),
     "/texts/{text}": DeskChange(PersonScope.TEXT_RELEASE, texts.release),

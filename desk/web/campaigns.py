@@ -1,4 +1,4 @@
-"""The pages on campaigns: all of a workspace, one with its factors while it runs and after, and its report."""
+"""The pages on campaigns: all of a workspace, one with its factors while it runs and after, its models, its report."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from starlette.responses import HTMLResponse, Response, StreamingResponse
 
 from ..cli.campaign.status import RunStanding, name_workspace, state_of
 from ..errors import DeskError
+from ..model_spend import describe_spend, sum_spend
 from .access import REPORT_POLICY
 from .pages import PageRequest, render
 
@@ -80,12 +81,13 @@ def find_page(view: PageRequest, total: int, size: int) -> tuple[int, int]:
 
 def _read_line(ledger: Ledger, run: Run) -> RunLine:
     from ...evaluation import Reviews
+    from ...evaluation.closing import SealRequests
 
     reviews = Reviews.of(ledger, run)
-    waiting = tuple(reviews.waiting())
+    waiting = len(reviews.waiting()) + (run.status == "paused" and SealRequests(ledger, run.id).waits())
     verdicts = Counter(reviews.word(row) for row in ledger.verdicts.of(run.id))
-    state = state_of(run.status, ledger.runs.holder(run.id), waiting)
-    return RunLine(run.id, state, run.started_at, len(waiting), dict(sorted(verdicts.items())))
+    state = state_of(run.status, ledger.runs.holder(run.id), waits=waiting > 0)
+    return RunLine(run.id, state, run.started_at, waiting, dict(sorted(verdicts.items())))
 
 
 @dataclass(frozen=True)
@@ -230,6 +232,24 @@ def list_factors(ledger: Ledger, run: Run, scores: Sequence[Evaluation]) -> list
             )
         )
     return sorted(rows, key=lambda one: (one.standing == UNDECIDED, -abs(one.t or 0.0), one.id))
+
+
+@dataclass(frozen=True)
+class ModelsPage:
+    """Which model answered what in a campaign: the bill of `alphaloom models spend --json`, and what it says."""
+
+    run: str
+    lines: list[tuple[str, str]]
+    spend: dict[str, Any]
+
+
+def load_models(view: PageRequest) -> ModelsPage:
+    """Return the calls of a campaign by question and model, with their cost and that of one tier alone."""
+    from ...evaluation import find_campaign
+
+    run = find_campaign(view.ledger, view.path["run"])
+    spend = sum_spend(view.ledger, run.id, "", None)
+    return ModelsPage(run.id, describe_spend(spend), spend)
 
 
 def load_report(view: PageRequest) -> Response:

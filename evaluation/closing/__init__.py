@@ -73,6 +73,13 @@ if TYPE_CHECKING:
         Results as Results,
         ReviewCase as ReviewCase,
     )
+    from .seal_request import (
+        SealAnswer as SealAnswer,
+        SealDecision as SealDecision,
+        SealRequest as SealRequest,
+        SealRequests as SealRequests,
+        answer_seal as answer_seal,
+    )
     from .search_records import (
         AppliedSettings as AppliedSettings,
         AttemptCounts as AttemptCounts,
@@ -109,6 +116,7 @@ else:
             ),
             "planted_truth": "find_planted_truth",
             "results": "VERDICTS BookCurve Curves DailyRankICByWindow Results ReviewCase",
+            "seal_request": "SealAnswer SealDecision SealRequest SealRequests answer_seal",
             "search_records": (
                 "AppliedSettings AttemptCounts BetClusters CandidateTest CrossValidationTest OperatorRow "
                 "OverfittingTest OwnParts SearchVariety SelectionPower StreamRule StreamRules SuperiorityTest "

@@ -174,6 +174,11 @@ class ResultsBuilder:
         word = self.evaluator.reviews.word(row)
         return "proven" if word == UNTRADABLE else word if word in VERDICT_LISTS else "rejected"
 
+    @property
+    def accepted_ids(self) -> list[str]:
+        """Return what the run accepted, by id."""
+        return sorted(name for name, row in self.verdicts.items() if name in self.claims and self._is_accepted(row))
+
     @cached_property
     def accepted_homes(self) -> Mapping[str, str]:
         """Return the accepted combination of each of its members."""

@@ -125,8 +125,8 @@ def _take_sealed_exam(evaluator: Evaluator, traded: _Traded, accepted: Sequence[
     return run_sealed_exam(evaluator, [*traded.parts, *others], traded.combination.score, reason)
 
 
-def close(evaluator: Evaluator, accepted: Sequence[str], open_sealed: bool) -> Closing:
-    """Build what would be traded, open the sealed days if the campaign file says so, and backtest the book.
+def close(evaluator: Evaluator, accepted: Sequence[str], open_sealed: bool, reason: str = CLOSE_REASON) -> Closing:
+    """Build what would be traded, open the sealed days if asked to, and backtest the book.
 
     The book is run on the sealed days if they were opened, else on the selection days. The opening is written to the
     ledger before the sealed days are read.
@@ -135,7 +135,7 @@ def close(evaluator: Evaluator, accepted: Sequence[str], open_sealed: bool) -> C
         return Closing((), None, None, None, None)
     traded = _choose_traded(evaluator, accepted)
     parts, score = traded.parts, traded.combination.score
-    sealed = _take_sealed_exam(evaluator, traded, accepted, CLOSE_REASON) if open_sealed else None
+    sealed = _take_sealed_exam(evaluator, traded, accepted, reason) if open_sealed else None
     window = evaluator.windows.sealed if sealed else evaluator.windows.selection
     book, curve = _backtest_book(evaluator, score, window)
     search = evaluator.scorer.score(score, evaluator.windows.search, 1)

@@ -11,7 +11,7 @@ import pytest
 
 from alphaloom import Campaign
 from alphaloom.agents.offline import answer_offline
-from alphaloom.desk.cli.models.spend import statement
+from alphaloom.desk.model_spend import sum_spend
 from alphaloom.ledger import Ledger
 
 from ..router.served import chatting
@@ -35,7 +35,7 @@ def count_tiers(files: Files, place: Path, **models: Any) -> tuple[dict[str, Cou
         ready = Campaign.from_yaml(files.campaign, workspace=place, overrides=[*markets.BRIEF, *BRIEF, *settings])
         run = ready.run().run
     with Ledger.open(place, clock=ready.clock) as ledger:
-        bill, tiers = statement(ledger, run, "", None), dict[str, Counter[str]]()
+        bill, tiers = sum_spend(ledger, run, "", None), dict[str, Counter[str]]()
         for call in ledger.calls.of(run):
             if call.intent != "account":  # the desk's own question
                 tiers.setdefault(call.intent, Counter())[call.tier] += 1

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from alphaloom.desk.cli.models.spend import _lines, statement
+from alphaloom.desk.model_spend import describe_spend, sum_spend
 from alphaloom.ledger import Ledger, ModelCall, Run, VerdictRow
 from alphaloom.ledger.reservations import Hold, Wish
 
@@ -47,9 +47,12 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
 
 
 def test_a_run_is_billed_by_every_part(ledger: Ledger) -> None:
-    said = statement(ledger, "one", "", None)
+    said = sum_spend(ledger, "one", "", None)
     assert (said["calls"], said["usd"], said["paid_usd"]) == (5, pytest.approx(0.0175), pytest.approx(0.0175))
     assert {name: bill["calls"] for name, bill in said["by_model"].items()} == {"large": 3, "small": 2}
+    assert said["prices"]["small"] == {
+        "model": "x/small", "tier": "local", "usd_in": pytest.approx(1), "usd_out": pytest.approx(10)
+    }  # fmt: skip  # a table
     assert {name: bill["calls"] for name, bill in said["by_tenant"].items()} == {"desk": 4, "": 1}
     assert said["escalations"] == {"by_prompt": 1, "by_failure": 1, "unknown": 1}
     assert said["per_accepted"]["usd"] == pytest.approx(0.0175 / 2)
@@ -61,10 +64,11 @@ def test_each_question_is_told_with_its_tiers_and_the_cost_of_one_tier_alone(led
     up = decided("frontier", "factor") | {"first_tier": "local"}
     ledger.events.record("one", "route", "came up", up)
     ledger.calls.add(replace(CALL, key="came up", tier="frontier", model="large", cost_usd=0.0045))
-    rows = statement(ledger, "one", "", None)["by_question"]
+    rows = sum_spend(ledger, "one", "", None)["by_question"]
     assert [*rows] == ["factor/new", "idea/new"]
     row = rows["factor/new"]
     assert (row["local"], row["frontier"], row["went_up"], row["usd"]) == (2, 3, 2, pytest.approx(0.0175))
+    assert row["models"] == {"large": 3, "small": 2}
     assert row["always"] == {"local": pytest.approx(5 * 0.002), "frontier": pytest.approx(5 * 0.0045)}
 
 
@@ -72,52 +76,52 @@ def test_a_run_with_settings_that_are_gone_is_billed_all_the_same(ledger: Ledger
     old = MODELS | {"models": {"small": SMALL | {"tokens_per_second": 20}}, "routing": {"most_failures": 0.3}}
     ledger.runs.start(Run("old", {"settings": {"models": old}}, 1, "data", "2026"))
     ledger.calls.add(replace(CALL, run="old"))
-    assert statement(ledger, "old", "", None)["always"]["local"]["usd"] == pytest.approx(0.002)
+    assert sum_spend(ledger, "old", "", None)["always"]["local"]["usd"] == pytest.approx(0.002)
 
 
 def test_a_reply_that_was_paid_for_elsewhere_is_priced_and_not_paid(ledger: Ledger) -> None:
-    said = statement(ledger, "two", "", None)
+    said = sum_spend(ledger, "two", "", None)
     assert (said["usd"], said["paid_usd"], said["reused"], said["accepted"]) == (0.0045, 0.0, 1, 0)
     assert said["per_accepted"] is None
 
 
 def test_days_and_tenants_go_over_all_runs(ledger: Ledger) -> None:
-    day = statement(ledger, None, "2026-01-02", None)
+    day = sum_spend(ledger, None, "2026-01-02", None)
     assert (day["calls"], day["reused"], day["accepted"]) == (5, 1, 1)
-    assert statement(ledger, None, "2026-01-03", None)["calls"] == 1
-    assert statement(ledger, None, "", "desk")["calls"] == 5
-    assert statement(ledger, "one", "2026-01-02", "desk")["calls"] == 3
-    assert statement(ledger, None, "", "nobody")["calls"] == 0
+    assert sum_spend(ledger, None, "2026-01-03", None)["calls"] == 1
+    assert sum_spend(ledger, None, "", "desk")["calls"] == 5
+    assert sum_spend(ledger, "one", "2026-01-02", "desk")["calls"] == 3
+    assert sum_spend(ledger, None, "", "nobody")["calls"] == 0
 
 
 def test_where_one_tier_stands_alone_nothing_went_up_and_without_a_call_nothing_is_estimated(ledger: Ledger) -> None:
     ledger.runs.start(Run("alone", {"settings": {"models": {"models": {"large": LARGE}}}}, 1, "data", "2026"))
     nothing = {"usd": None, "why": "no call is recorded", "estimate": True}
-    assert statement(ledger, "alone", "", None)["always"] == {"local": nothing, "frontier": nothing}
+    assert sum_spend(ledger, "alone", "", None)["always"] == {"local": nothing, "frontier": nothing}
     for name, tier in (("wanted", "local"), ("hard", "frontier")):
         ledger.events.record("alone", "route", name, decided(tier, "factor"))
         ledger.calls.add(replace(CALL, key=name, run="alone", tier="frontier", model="large"))
-    assert statement(ledger, "alone", "", None)["escalations"] == {"by_prompt": 0, "by_failure": 0, "unknown": 0}
+    assert sum_spend(ledger, "alone", "", None)["escalations"] == {"by_prompt": 0, "by_failure": 0, "unknown": 0}
 
 
 def test_what_calls_under_way_hold_is_told(ledger: Ledger) -> None:
     assert isinstance(ledger.holds.hold(Wish("one", "now", "desk", 1, 0.25), [], 60.0), Hold)
-    assert statement(ledger, None, "", "desk")["held"] == {"calls": 1, "usd": 0.25}
-    assert statement(ledger, "two", "", None)["held"] == {"calls": 0, "usd": 0.0}
+    assert sum_spend(ledger, None, "", "desk")["held"] == {"calls": 1, "usd": 0.25}
+    assert sum_spend(ledger, "two", "", None)["held"] == {"calls": 0, "usd": 0.0}
 
 
 def test_what_a_killed_process_had_under_way_is_told_as_such(ledger: Ledger) -> None:
     with Ledger.open(ledger.workspace, clock=lambda: datetime(2026, 1, 2, tzinfo=UTC)) as killed:
         assert isinstance(killed.holds.hold(Wish("one", "now", "desk", 1, 0.25), [], 60.0), Hold)
-    said = statement(ledger, None, "", "desk")
+    said = sum_spend(ledger, None, "", "desk")
     assert (said["held"], said["killed"]) == ({"calls": 0, "usd": 0.0}, {"calls": 1, "usd": 0.25})
-    assert dict(_lines(said))["killed under way"].startswith("1 call, at most $0.2500 more")
+    assert dict(describe_spend(said))["killed under way"].startswith("1 call, at most $0.2500 more")
 
 
 def test_a_run_of_before_its_models_were_kept_has_no_estimate(ledger: Ledger) -> None:
     ledger.runs.start(Run("three", {}, 1, "data", "2026"))
     ledger.calls.add(replace(CALL, run="three"))
-    assert statement(ledger, "three", "", None)["always"]["local"] == {
+    assert sum_spend(ledger, "three", "", None)["always"]["local"] == {
         "usd": None,
         "why": "run three names no local model",
         "estimate": True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from datetime import timedelta
@@ -18,7 +19,7 @@ from alphaloom.evidence import Window
 from alphaloom.search import SearchConstraints
 
 from ..evidence.lab import SMALL, market
-from .workspace import CASE, CHILD, LEAK, NOON, SCRIPT, lay
+from .workspace import CASE, CHILD, LEAK, NOON, SCRIPT, lay, lay_seal
 
 HERE = "http://127.0.0.1:8000"
 SAME = {"sec-fetch-site": "same-origin"}
@@ -148,11 +149,14 @@ def test_an_alarm_is_acknowledged_with_a_reason(desk: Desk, client: TestClient) 
         assert not read_standings(ledger, LEAK)[LEAK].leak_alarm
 
 
-def test_no_text_that_a_model_wrote_becomes_markup(client: TestClient, bench: SearchBench) -> None:
+def test_no_text_that_a_model_wrote_becomes_markup(desk: Desk, client: TestClient, bench: SearchBench) -> None:
+    lay_seal(desk.workspace)
     for place in (
         "/inbox",
         "/runs",
         "/runs/r1",
+        "/runs/r1/models",
+        "/runs/r2/seal",
         "/library",
         f"/library/{LEAK}",
         f"/runs/r1/cases/{CASE}",
@@ -191,6 +195,18 @@ def test_every_page_is_a_record_too(client: TestClient) -> None:
     assert client.get("/runs/none.json").json()["code"] == "unknown_run"
     assert client.get("/runs.json").json()["runs"][0]["verdicts"] == {"awaiting approval": 1}
     assert client.get("/runs/r1.json").json()["facets"] == {"awaiting approval": 1, "scored": 1}
+
+
+def test_the_models_of_a_campaign_are_told_as_the_command_line_tells_them(
+    desk: Desk, client: TestClient, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = client.get("/runs/r1/models.json").json()
+    capsys.readouterr()
+    assert run_command(["models", "spend", "r1", "--json", "--workspace", str(desk.workspace)]) == 0
+    assert page["spend"] == json.loads(capsys.readouterr().out)
+    assert page["spend"]["by_question"][f"factor/{SCRIPT}"]["models"] == {SCRIPT: 1}
+    assert ["went up", "0 by the prompt, 0 since the local tier had failed"] in page["lines"]
+    assert 'href="/runs/r1/models"' in client.get("/runs/r1").text
 
 
 def test_a_factor_page_tells_where_it_comes_from_and_shows_selection_figures_of_its_own_trial_alone(

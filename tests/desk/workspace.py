@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from alphaloom.evaluation import Reviews
+from alphaloom.evaluation.closing import SealRequest, SealRequests
 from alphaloom.ledger import Attempt, Evaluation, Ledger, LibraryRow, ModelCall, Run, VerdictRow
 
 from . import example
@@ -32,7 +33,7 @@ def lay(workspace: Path) -> None:
             "approve": True,
             "evidence": {"leak_rank_ic": 0.08},
             "agents": {"rounds": 2},
-            "models": {"budget": {}},
+            "models": {"budget": {}, "models": {SCRIPT: {"model": SCRIPT, "place": "local"}}},
         }
         settings["budget"] = {"evaluations": 10, "trials": 2}
         ledger.runs.start(Run("r1", {"settings": settings}, 1, "d", NOON.isoformat()))
@@ -58,6 +59,21 @@ def lay(workspace: Path) -> None:
         weak = {"weaknesses": [{"code": "turnover", "message": SCRIPT}], "fields": ["close"]}
         ledger.evaluations.add(Evaluation("r1", LEAK, SCRIPT, "r01/h00", {**sheet, **weak}))
         lay_child(ledger, sheet)
+
+
+def lay_seal(workspace: Path) -> None:
+    """Add a campaign that waits for a decision on its sealed days."""
+    with Ledger.open(workspace, clock=lambda: NOON) as ledger:
+        settings = ledger.runs.find("r1").config["settings"]
+        ledger.runs.start(Run("r2", {"settings": settings}, 1, "d", NOON.isoformat()))
+        SealRequests(ledger, "r2").ask(ask_for_seal())
+        ledger.runs.finish("r2", "paused")
+
+
+def ask_for_seal() -> SealRequest:
+    """Return a request to open sealed days, with a script in every text."""
+    accepted = [{"id": CASE, "text": SCRIPT}]
+    return SealRequest(SCRIPT, "2020-01-01", "2020-06-30", 125, 60, [], accepted, SCRIPT)
 
 
 def lay_child(ledger: Ledger, sheet: dict[str, Any]) -> None:

@@ -77,7 +77,7 @@ def _print(entry: ChronicleEntry, day: str, *, as_json: bool) -> str:
 
 def _print_interruption(ledger: Ledger, row: Run) -> None:
     """Report that a followed run was interrupted, since its record does not say so."""
-    if state_of(row.status, ledger.runs.holder(row.id), ()) == STATE_INTERRUPTED:
+    if state_of(row.status, ledger.runs.holder(row.id), waits=False) == STATE_INTERRUPTED:
         stderr_console().print(f"interrupted; resume with: alphaloom resume {row.id}", markup=False, soft_wrap=True)
 
 
@@ -146,7 +146,7 @@ def flatten_lines(text: str) -> str:
 
 STATUSES = {
     "running": "the run goes on",
-    "paused": "the run pauses: factors wait for approval",
+    "paused": "the run pauses and waits for a person",
     "stopped": "the run stops, to be gone on with",
     "done": "the run is done",
 }
@@ -276,6 +276,17 @@ def _describe_review(key: str, body: Body) -> EventText:
     return "person", "review", [f"{name}: {PersonDecision(name, **body).sentence}"]
 
 
+def _describe_seal_request(_: str, body: Body) -> EventText:
+    days = f"{plural(body['days'], 'day')}, {body['first_day']} to {body['last_day']}"
+    return "run", "seal request", [f"asks to open its sealed days: {days}, opened {len(body['earlier'])} times before"]
+
+
+def _describe_seal_decision(_: str, body: Body) -> EventText:
+    from ....evaluation.closing import SealDecision
+
+    return "person", "seal decision", [SealDecision(**body).sentence]
+
+
 def _make_request_describer(word: str) -> Callable[[str, Body], EventText]:
     return lambda _, body: ("person", word, [f"{body.get('by', '')} asks the run to {word}"])
 
@@ -292,6 +303,8 @@ EVENT_DESCRIBERS: Mapping[str, Callable[[str, Any], EventText | None]] = {
     "set": _describe_set,
     "case": _describe_case,
     "review": _describe_review,
+    "seal-request": _describe_seal_request,
+    "seal-decision": _describe_seal_decision,
     "stop": _make_request_describer("stop"),
     "close": _make_request_describer("close"),
 }

@@ -113,7 +113,7 @@ def _follow(start: Callable[[Show], CampaignResult], workspace: Path | None, *, 
         _print_resume_hint("interrupted", "interrupted", "resume latest", workspace, as_json=as_json)
         raise InterruptionReported from None
     except RunHalted as halt:
-        after = "review" if halt.exit_code == 0 else "resume"
+        after = {"paused": "review", "paused_for_seal": "evidence seal"}.get(halt.code, "resume")
         _print_resume_hint(halt.code, halt.message, f"{after} {halt.got}", workspace, as_json=as_json)
         raise typer.Exit(halt.exit_code) from None
     _print_result(result, as_json=as_json)
@@ -125,10 +125,10 @@ def _follow(start: Callable[[Show], CampaignResult], workspace: Path | None, *, 
 
 def _print_resume_hint(code: str, message: str, after: str, workspace: Path | None, *, as_json: bool) -> None:
     """Print why a run pauses, and the command that continues it."""
-    command, *arguments = after.split()
+    command, _, got = after.rpartition(" ")
     hint = f"alphaloom {after}" + (f" --workspace {workspace}" if workspace else "")
     if as_json:
-        facts = {"code": code, "field": "run", "got": arguments[0], "allowed": None}
+        facts = {"code": code, "field": "run", "got": got, "allowed": None}
         print_object({**facts, "hint": f"{command} with: {hint}", "message": message})
     else:
         stderr_console().print(f"{message}; {command} with: {hint}", markup=False, soft_wrap=True)

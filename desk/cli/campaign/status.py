@@ -66,6 +66,7 @@ class RunStanding:
     doing: Mapping[str, str]
     at: str
     waiting: tuple[str, ...]
+    asks_seal: bool
     ended: str
     next: str
 
@@ -77,6 +78,7 @@ class RunStanding:
         """
         from ....campaign import Funnel, read_last_progress
         from ....evaluation import Reviews
+        from ....evaluation.closing import SealRequests
         from ....evidence.gate import PAID_EVENT
 
         reviews, folder = Reviews.of(ledger, run), ledger.runs.folder(run.id)
@@ -84,7 +86,8 @@ class RunStanding:
         funnel.reviews = reviews  # what counted before did so from a ledger that is closed
         funnel.read()
         waiting, process = tuple(reviews.waiting()), ledger.runs.holder(run.id)
-        state = state_of(run.status, process, waiting)
+        asks_seal = run.status == "paused" and SealRequests(ledger, run.id).waits()
+        state = state_of(run.status, process, waits=asks_seal or bool(waiting))
         return cls(
             run=run.id, state=state, process=process, phase=str(last.get("phase", "")),
             round=int(last.get("round") or 0), rounds=int(settings["agents"]["rounds"]),
@@ -93,8 +96,9 @@ class RunStanding:
             trials=sum(trial.run == run.id for trial in ledger.trials.all())
             + len(ledger.events.of(run.id, PAID_EVENT)),
             best=funnel.best, spent=funnel.spent, elapsed_s=last.get("elapsed_s"), doing=last.get("doing") or {},
-            at=str(last.get("at", "")), waiting=waiting, ended=_read_end_reason(ledger, run.id),
-            next=_find_next_command(state, run.id, workspace),
+            at=str(last.get("at", "")), waiting=waiting, asks_seal=asks_seal,
+            ended=_read_end_reason(ledger, run.id),
+            next=_find_next_command(state, run.id, workspace, asks_seal=asks_seal),
         )  # fmt: skip  # a table
 
     def per_accepted(self) -> dict[str, float] | None:
@@ -110,18 +114,19 @@ class RunStanding:
         return asdict(self) | {"per_accepted": self.per_accepted()}
 
 
-def state_of(status: str, process: str | None, waiting: tuple[str, ...]) -> str:
-    """Return a run's state from its last status, the process that holds it, and its waiting cases."""
+def state_of(status: str, process: str | None, *, waits: bool) -> str:
+    """Return a run's state from its last status, the process that holds it, and whether it waits for a person."""
     if process is not None:
         return STATE_RUNNING
     if status == "paused":
-        return STATE_PAUSED if waiting else STATE_DECIDED
+        return STATE_PAUSED if waits else STATE_DECIDED
     return {"done": STATE_DONE, "stopped": STATE_STOPPED}.get(status, STATE_INTERRUPTED)
 
 
-def _find_next_command(state: str, run: str, workspace: Path | None) -> str:
+def _find_next_command(state: str, run: str, workspace: Path | None, *, asks_seal: bool) -> str:
     """Return the command that continues from here."""
-    after = {STATE_PAUSED: "review", STATE_RUNNING: "log", STATE_DONE: "report"}.get(state, "resume")
+    paused = "evidence seal" if asks_seal else "review"
+    after = {STATE_PAUSED: paused, STATE_RUNNING: "log", STATE_DONE: "report"}.get(state, "resume")
     return f"alphaloom {after} {run}" + (" --follow" if after == "log" else "") + workspace_option(workspace)
 
 
@@ -196,6 +201,7 @@ def _list_lines(standing: RunStanding) -> list[tuple[str, str]]:
     lines += [(agent, standing.doing[agent]) for agent in AGENTS if agent in standing.doing]
     lines += [("as of", standing.at.replace("T", " ")[:19] + " UTC")] if standing.at else []
     lines += [("awaiting approval", ", ".join(standing.waiting))] if standing.waiting else []
+    lines += [("awaiting a decision", "whether its sealed (hold-out) days are opened")] if standing.asks_seal else []
     return [*lines, ("next", standing.next)]
 
 

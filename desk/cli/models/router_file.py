@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from ....ledger import SettingsError
-from ..run_lookup import DEFAULT_WORKSPACE, REMARK_MODELS
+from ...model_spend import REMARK_MODELS
+from ..run_lookup import DEFAULT_WORKSPACE
 
 if TYPE_CHECKING:
     from ....agents import AgentsConfig

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 KINDS = {
     "halt": "book halted",
     "alarm": "leak alarm",
+    "seal": "sealed days to open",
     "case": "factor to decide",
     "resume": "campaign to resume",
     "decay": "decaying factor",
@@ -68,7 +69,7 @@ class Inbox:
 def read_inbox(ledger: Ledger, person: str) -> Inbox:
     """Return what waits in a workspace for a person: not what they have approved and another person is to approve."""
     found = [*_list_books(ledger), *_list_alarms(ledger), *_list_cases(ledger, person), *_list_decay(ledger)]
-    found += [*_list_reviewed(ledger), *_list_texts(ledger)]
+    found += [*_list_seals(ledger), *_list_reviewed(ledger), *_list_texts(ledger)]
     order = {kind: place for place, kind in enumerate(KINDS)}
     return Inbox(tuple(sorted(found, key=lambda one: (order[one.kind], one.since, one.href))))
 
@@ -110,12 +111,30 @@ def _describe_sheet(sheet: Mapping[str, Any]) -> str:
 def _list_reviewed(ledger: Ledger) -> Iterator[Waiting]:
     """Yield each campaign that is paused although all its cases are decided: a person has to let it go on."""
     from ....evaluation import Reviews
+    from ....evaluation.closing import SealRequests
 
     for run in ledger.runs.all():
+        seals = SealRequests(ledger, run.id)
         if run.status != "paused" or Reviews.of(ledger, run).waiting() or ledger.runs.is_held(run.id):
+            continue
+        if seals.request() is not None and seals.decision() is None:
             continue
         words = "All its cases are decided. Until it is resumed, you may change a decision of yours."
         yield Waiting("resume", run.id, words, run.started_at, f"/runs/{run.id}")
+
+
+def _list_seals(ledger: Ledger) -> Iterator[Waiting]:
+    from ....evaluation.closing import SealRequests
+
+    for run in ledger.runs.all():
+        seals = SealRequests(ledger, run.id)
+        request = seals.request() if run.status == "paused" else None
+        if request is None or seals.decision() is not None:
+            continue
+        before = f"opened {len(request.earlier)} times before" if request.earlier else "never opened before"
+        days = f"{request.days:,} days, {request.first_day} to {request.last_day}, {before}"
+        detail = f"Of {request.dataset}: {days}. {plural(len(request.accepted), 'accepted factor')} to examine."
+        yield Waiting("seal", run.id, detail, run.started_at, f"/runs/{run.id}/seal")
 
 
 def _list_alarms(ledger: Ledger) -> Iterator[Waiting]:

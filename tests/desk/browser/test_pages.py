@@ -17,7 +17,7 @@ import pytest
 from alphaloom.evaluation import Reviews
 from alphaloom.ledger import Ledger
 
-from ..workspace import CASE, CHILD, LEAK, lay
+from ..workspace import CASE, CHILD, LEAK, lay, lay_seal
 
 pytestmark = pytest.mark.slow
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: make browser installs it")
@@ -27,7 +27,7 @@ SHOTS = Path("build") / "desk"
 PLACES = {
     "inbox": "/inbox", "case": f"/runs/r1/cases/{CASE}", "alarm": f"/runs/r1/alarms/{LEAK}", "runs": "/runs",
     "run": "/runs/r1", "library": "/library", "factor": f"/library/{LEAK}", "books": "/books", "lost": "/nowhere",
-    "scored": f"/runs/r1/factors/{CHILD}",
+    "scored": f"/runs/r1/factors/{CHILD}", "models": "/runs/r1/models", "seal": "/runs/r2/seal",
     "compare": f"/compare?a=r1:{LEAK}&b=r1:{CHILD}", "runs-compared": "/compare?a=r1&b=r1&all=1",
 }  # fmt: skip  # a table
 LOOKS = [("light", 1280), ("dark", 1280), ("light", 400)]
@@ -64,6 +64,7 @@ def browser() -> Iterator[Any]:
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
     lay(tmp_path)
+    lay_seal(tmp_path)
     started = Server(tmp_path)
     yield started
     started.stop()

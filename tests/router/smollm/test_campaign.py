@@ -16,7 +16,7 @@ import pytest
 from pydantic import BaseModel
 
 from alphaloom.agents import schemas
-from alphaloom.desk.cli.models.spend import statement
+from alphaloom.desk.model_spend import sum_spend
 from alphaloom.desk.remarks import Account
 from alphaloom.ledger import Ledger, ModelCall
 from alphaloom.router.calls import ROUTE_EVENT
@@ -122,7 +122,7 @@ def test_no_reply_outside_its_schema_is_used(record: Record) -> None:
 
 
 def test_the_bill_shows_both_tiers_and_what_each_alone_would_cost(record: Record) -> None:
-    bill = statement(record.ledger, record.run, "", None)
+    bill = sum_spend(record.ledger, record.run, "", None)
     counted = {tier: sum(row[tier] for row in bill["by_question"].values()) for tier in ("local", "frontier")}
     assert counted == Counter(call.tier for call in record.calls)
     assert sum(row["went_up"] for row in bill["by_question"].values()) == counted["frontier"]
@@ -145,7 +145,7 @@ def test_the_report_has_the_models_words_or_why_not_and_the_results_have_none(
 
 def describe(record: Record) -> str:
     """Return what the small model managed, by question, and the bill."""
-    bill = statement(record.ledger, record.run, "", None)
+    bill = sum_spend(record.ledger, record.run, "", None)
     lines = []
     for intent in sorted({call.intent for call in record.calls}):
         small = [call for call in record.calls if call.intent == intent and call.tier == "local"]
