@@ -16,7 +16,9 @@ if TYPE_CHECKING:
         BookOrder as BookOrder,
         BookSettings as BookSettings,
         find_book as find_book,
+        find_step_time as find_step_time,
         list_flows as list_flows,
+        list_new_steps as list_new_steps,
         list_orders as list_orders,
         list_steps as list_steps,
         list_waiting_flows as list_waiting_flows,
@@ -54,8 +56,9 @@ else:
             "book_profit": "BookProfit attribute_profit",
             "book_log": "NOT_LOGGED",
             "book_record": (
-                "BookFlow BookOrder BookSettings WORKSPACE find_book list_flows list_orders list_steps "
-                "list_waiting_flows list_waiting_orders open_book order_mode pay_book read_trading_mode"
+                "BookFlow BookOrder BookSettings WORKSPACE find_book find_step_time list_flows list_new_steps "
+                "list_orders list_steps list_waiting_flows list_waiting_orders open_book order_mode pay_book "
+                "read_trading_mode"
             ),
             "campaign": "Campaign Clock Settings Show",
             "paper": "PaperBook",

@@ -168,6 +168,18 @@ def list_steps(ledger: Ledger, book: str) -> list[dict[str, Any]]:
     return [dict(event.body) for event in ledger.events.of(book, STEP_EVENT)]
 
 
+def list_new_steps(ledger: Ledger, book: str, place: int = 0) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    """Yield place in the order of arrival, time and record of each step of a book after a place, the oldest first."""
+    for entry in ledger.events.entries(book, place):
+        if entry.record.kind == STEP_EVENT:
+            yield entry.place, entry.at, dict(entry.record.body)
+
+
+def find_step_time(ledger: Ledger, book: str, day: str) -> str:
+    """Return when the step of an ISO day was recorded, ISO; empty where it was not."""
+    return ledger.events.find_time(book, STEP_EVENT, day)
+
+
 def list_flows(ledger: Ledger, book: str) -> list[BookFlow]:
     """Return all money that was paid into a book or taken out of it, the oldest first."""
     return [BookFlow(key=event.key, **event.body) for event in ledger.events.of(book, FLOW_EVENT)]

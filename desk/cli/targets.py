@@ -111,12 +111,11 @@ def find_settings(ledger: Ledger, run: str, place: DataOptions) -> Settings:
 
     Files that the person names take the place of those of the run.
     """
-    from ...campaign import Settings
+    from ..facts.stress import find_recorded_settings
     from .evaluator import settings_at
 
-    campaigns = [row for row in ledger.runs.all() if "settings" in row.config and run in ("", row.id)]
-    if place.campaign is None and campaigns:
-        recorded = Settings.from_record(campaigns[-1].config["settings"])
+    recorded = find_recorded_settings(ledger, run) if place.campaign is None else None
+    if recorded is not None:
         return recorded.on(recorded.market.given(place.panel, place.sectors, place.as_of))
     if place.campaign is None and place.panel is None:
         raise DeskError(

@@ -105,6 +105,9 @@ DESK_PAGES = {
     "/library/{factor}": Page("entry.html.j2", library.load_entry),
     "/books": Page("books.html.j2", books.load_books),
     "/books/{book}": Page("book.html.j2", books.load_book),
+    "/books/{book}/positions": Page("book_positions.html.j2", books.load_positions),
+    "/books/{book}/refusals": Page("book_refusals.html.j2", books.load_refusals),
+    "/books/{book}/stress": Page("book_stress.html.j2", books.load_stress),
     "/texts/{text}": Page("text.html.j2", texts.load_text),
 }
 """Every page by its address; the same address with `.json` gives its record."""
@@ -114,6 +117,7 @@ DESK_CHANGES = {
     "/runs/{run}/seal": DeskChange(PersonScope.SEAL_OPEN, seal.decide),
     "/runs/{run}/alarms/{factor}": DeskChange(PersonScope.RISK_APPROVE, cases.acknowledge),
     "/library/{factor}": DeskChange(PersonScope.LIBRARY_WRITE, library.retire),
+    "/books/{book}": DeskChange(PersonScope.RISK_APPROVE, books.order),
     "/texts/{text}": DeskChange(PersonScope.TEXT_RELEASE, texts.release),
 }
 """What the form of a page does, by the page's address."""

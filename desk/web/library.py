@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from ..cli.library.sealed import describe_fully, list_rows, summarise_sealed
+from ..facts.library import describe_fully, list_rows, summarise_sealed
 from .pages import PageRequest
 from .review import read_inbox
 

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..facts.book_limits import format_limit, format_value
 from ..figures import count, money, number, p_value_text, percent, plural, short_id
 from ..report.report import TEMPLATE_FOLDER
 
@@ -78,6 +79,6 @@ def _environment() -> Environment:
     )
     made.globals |= {
         "number": number, "percent": percent, "count": count, "plural": plural, "p_value": p_value_text,
-        "short_id": short_id, "money": money,
+        "short_id": short_id, "money": money, "rule_value": format_value, "rule_limit": format_limit,
     }  # fmt: skip  # a table
     return made

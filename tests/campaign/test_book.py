@@ -29,8 +29,8 @@ from alphaloom.campaign import (
     step_book,
     windows,
 )
-from alphaloom.desk.cli.book.facts import list_refusals
 from alphaloom.desk.cli.main import run_command
+from alphaloom.desk.facts.books import list_refusals
 from alphaloom.evaluation import CampaignResult
 from alphaloom.ledger import Ledger, Run, StatusChange, canonical_json
 from alphaloom.market import Panel

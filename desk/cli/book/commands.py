@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...errors import DeskError
+from ...facts.books import STEP_COLUMNS, read_book_facts, say_step, tell_step
 from ...figures import number, plural
 from ..console import make_text, print_object, print_plain, stderr_console
 from ..options import (
@@ -29,7 +30,6 @@ from ..options import (
     signer_name,
 )
 from ..run_lookup import DEFAULT_WORKSPACE, open_record
-from .facts import STEP_COLUMNS, read_book_facts, say_step, tell_step
 
 if TYPE_CHECKING:
     from ....campaign import BookStep
@@ -216,7 +216,7 @@ def show(
     from ....campaign import attribute_profit
 
     with open_record(workspace or DEFAULT_WORKSPACE) as ledger:
-        facts, _ = read_book_facts(ledger, name)
+        facts = read_book_facts(ledger, name)
         profit = attribute_profit(ledger, name) if attribution else None
     facts |= {"attribution": profit.record()} if profit else {}
     if as_json:

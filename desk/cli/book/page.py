@@ -35,6 +35,7 @@ def print_book(facts: Mapping[str, Any]) -> None:
     if last["mode"] != "active":
         what = "is halted: nothing is traded" if last["mode"] == "halted" else "may only reduce what it holds"
         print_plain(f"The book {what}. Two people resume it: alphaloom book resume {facts['book']}.")
+    _print_order(facts["state"])
     _print_figures(facts)
     if in_sample := facts["days_by_window"].get("search", 0):
         print_plain(f"{count(in_sample)} of these days are search days, on which the factors were found: expect less.")
@@ -51,6 +52,14 @@ def print_book(facts: Mapping[str, Any]) -> None:
     if "attribution" in facts:
         _print_attribution(facts["attribution"])
     print_plain(f"For {facts['for']}: {count(last['approved'])} targets approved, {count(last['refused'])} refused.")
+
+
+def _print_order(state: Mapping[str, Any]) -> None:
+    """Print who ordered what holds, or will hold from the next step on, where not everything may pass."""
+    order = state["order"]
+    if state["mode"] != "active" and order and not state["by_itself"]:
+        people = " and ".join(filter(None, (order["by"], order["second"])))
+        print_plain(f"{people} ordered it on {order['at'][:10]}: {order['reason']}")
 
 
 def _print_figures(facts: Mapping[str, Any]) -> None:

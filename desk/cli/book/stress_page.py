@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ...facts.book_limits import format_limit, format_value
 from ...figures import count, number, percent, plural
 from ..console import make_text, print_plain, stdout_console
-from ..risk.page import format_limit, format_value
 
 WORST_SHOWN = 10
 

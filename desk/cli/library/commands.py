@@ -81,7 +81,7 @@ def list_(workspace: Workspace = None, campaign: CampaignFile = None, as_json: A
     on its search window.
     """
     from ....library import list_conditions
-    from .sealed import list_rows
+    from ...facts.library import list_rows
     from .table import print_conditions
 
     with _open_library(workspace) as ledger:
@@ -98,7 +98,7 @@ def show(
 ) -> None:
     """Show a factor's verdict, its RankIC quarter by quarter since, and every change of its status."""
     from ....library import PROMOTED, Condition, find_entry
-    from .sealed import describe_fully
+    from ...facts.library import describe_fully
     from .table import print_condition
 
     with _open_library(workspace) as ledger:
@@ -197,8 +197,8 @@ def _watch_library(ledger: Ledger, place: DataOptions, revised: str) -> dict[str
     """Watch the library on a panel; return each factor's condition, the number of new days, and the changes."""
     from ....evidence.values import LazySandbox
     from ....library import PROMOTED, Condition, LibraryWatch, list_entries
+    from ...facts.library import list_rows
     from ..evaluator import settings_at
-    from .sealed import list_rows
 
     settings = settings_at(place)
     panel, dataset = settings.market.open(settings.seed)

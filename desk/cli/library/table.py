@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ...facts.library import describe_sealed, summarise_sealed
 from ...figures import DASH, any_value, count, number, p_value_text, plural, short_id
 from ..console import stdout_console
 from ..formula_source import summarise_formula
-from .sealed import describe_sealed, summarise_sealed
 
 if TYPE_CHECKING:
     from rich.table import Table

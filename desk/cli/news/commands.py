@@ -103,7 +103,8 @@ def add(
     at once, is held back and reaches no agent (alphaloom news quarantine). What is there already adds nothing.
     """
     from ....news import NEWS_FOLDER, NewsStore
-    from .output import LATEST_INSTANT, IntakeOptions, read_all_files
+    from ...facts.texts import LATEST_INSTANT
+    from .output import IntakeOptions, read_all_files
 
     options = IntakeOptions(source, kind.value, symbols, tuple(weights or ()), tuple(filers or ()), fetched, masked)
     batches = read_all_files(files, options, _print_reading)
@@ -212,7 +213,8 @@ def quarantine(as_of: AsOfDay = None, limit: Count = 50, workspace: Workspace = 
 @app.command(short_help="Show one text whole, held back or not.")
 def show(text: TextId, workspace: Workspace = None, as_json: AsJson = False) -> None:
     """Show a text, where it came from, the signs that fired, and what a person decided on it. For a person, not for a machine."""  # noqa: E501 - the summary of a command's help is one line
-    from .output import ShownText, print_text
+    from ...facts.texts import ShownText
+    from .output import print_text
 
     with _open_store(workspace) as store:
         text_record = ShownText.of(store, _find_text(store, text).id)
@@ -243,7 +245,7 @@ def release(
     It is served as of every instant since which it was held back: the rules that held it are of today too. Where you
     know something of it that was not known then, name the day on which that was known with --from.
     """
-    from .output import release_text
+    from ...facts.texts import release_text
 
     with _open_store(workspace) as store:
         begin = datetime.combine(since, time.min, UTC) if since else None
@@ -273,7 +275,7 @@ def _search(
 
 
 def _find_end_of_day(day: datetime | None) -> datetime:
-    from .output import LATEST_INSTANT
+    from ...facts.texts import LATEST_INSTANT
 
     return datetime.combine(day, time.max, UTC) if day else LATEST_INSTANT
 

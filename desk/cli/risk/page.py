@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ...facts.book_limits import format_limit, format_value
 from ...figures import count, percent, plural
 from ..console import make_text, print_plain, stdout_console
 from ..options import data_line
@@ -62,20 +63,6 @@ def _print_rules(rules: list[dict[str, Any]]) -> None:
         unit = "" if row["rule"] == "trading_state" else row["unit"]
         table.add_row(name, actual, limit, unit, symbol, count(row["refused"]))
     stdout_console().print(table)
-
-
-def format_value(rule: str, value: float | None) -> str:
-    """Return the value of a rule as text; the state of trading by its name."""
-    from ....risk import MODES
-
-    if value is None:
-        return "unknown"
-    return MODES[int(value)] if rule == "trading_state" else f"{round(value, 4):,.10g}"
-
-
-def format_limit(rule: str, value: float | None) -> str:
-    """Return the limit of a rule as text."""
-    return "none" if value is None else format_value(rule, value)
 
 
 def _print_refused(one: Mapping[str, Any]) -> None:

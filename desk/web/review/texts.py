@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from ...cli.news.output import ShownText, release_text
 from ...errors import DeskError
+from ...facts.texts import ShownText, release_text
 from ..pages import PageRequest
 from .inbox import read_inbox
 

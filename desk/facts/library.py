@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...figures import number, p_value_text, plural
-from ...report.cards import is_borne_out
+from ..figures import number, p_value_text, plural
+from ..report.cards import is_borne_out
 
 if TYPE_CHECKING:
-    from ....evaluation.closing import SealedExam
-    from ....ledger import Ledger
-    from ....library import Condition, Entry
+    from ...evaluation.closing import SealedExam
+    from ...ledger import Ledger
+    from ...library import Condition, Entry
 
 
 Facts = Mapping[str, Any]
@@ -40,7 +40,7 @@ def _add_windows(record: Facts, entry: Entry, ledger: Ledger, exams: dict[str, S
     RankIC and t are in the direction held. `sealed` is None where the run's sealed days were not opened; its figures
     are None where they were opened and this factor was not examined. `exams` caches those that were read.
     """
-    from ....evaluation import read_sealed_exam
+    from ...evaluation import read_sealed_exam
 
     if entry.run not in exams:
         exams[entry.run] = read_sealed_exam(ledger, entry.run) if entry.run else None

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from ...figures import count, number, plural
+from ..figures import count, number, plural
 
 if TYPE_CHECKING:
-    from ....campaign import BookFlow, BookOrder, BookStep
-    from ....ledger import Ledger
+    from ...campaign import BookFlow, BookOrder, BookStep
+    from ...ledger import Ledger
+    from ...risk import Mode
 
 STEP_COLUMNS = (
     "day", "window", "evidence", "equity", "ungated_equity", "flow", "pnl", "trading_costs", "borrow_costs", "gross",
@@ -34,7 +35,7 @@ def tell_step(one: BookStep) -> dict[str, Any]:
     weights = one.account.weights().values()
     rulings = one.decision["rulings"]
     traded = math.fsum(abs(fill.shares * fill.price) for fill in one.fills)
-    rules = count_refusals([one])
+    rules = dict(sorted(count_refusals(one).items()))
     facts = (
         one.day,
         one.window,
@@ -83,69 +84,131 @@ def say_step(one: BookStep) -> str:
     )
 
 
-def count_refusals(steps: Sequence[BookStep]) -> dict[str, int]:
-    """Return how many targets each rule refused."""
-    rules = Counter(rule for one in steps for ruling in one.decision["rulings"] for rule in ruling["refusals"])
-    return dict(sorted(rules.items()))
+def count_refusals(one: BookStep) -> dict[str, int]:
+    """Return how many targets of a step each rule refused."""
+    return dict(Counter(rule for ruling in one.decision["rulings"] for rule in ruling["refusals"]))
+
+
+@dataclass(frozen=True)
+class StepLine:
+    """What a summary of a book needs of one step: a hundredth of its record.
+
+    Attributes
+    ----------
+    facts
+        The step as `tell_step` gives it.
+    fill_costs, borrow
+        Money that was paid.
+    refusals
+        How many targets each rule refused.
+    traded, left_out
+        The runs or factors that were traded, and why others were not.
+    taken
+        Keys of the flows and of the orders that the step took in.
+    """
+
+    facts: Mapping[str, Any]
+    fill_costs: float
+    borrow: float
+    refusals: Mapping[str, int]
+    traded: tuple[str, ...]
+    left_out: Mapping[str, str]
+    taken: Mapping[str, Sequence[Sequence[Any]]]
+
+    @classmethod
+    def of(cls, body: Mapping[str, Any]) -> StepLine:
+        """Read the record of a step."""
+        from ...campaign import read_step
+
+        one = read_step(body)
+        taken = {kind: [row[:1] for row in body[kind]] for kind in ("flows", "orders")}
+        costs = math.fsum(fill.cost for fill in one.fills)
+        library = one.library
+        return cls(
+            tell_step(one), costs, one.account.borrow, count_refusals(one), tuple(library["books"]),
+            dict(library["left_out"]), taken,
+        )  # fmt: skip  # a table
 
 
 def summarise_book(
-    name: str, steps: Sequence[BookStep], waiting: Sequence[BookFlow] = (), ordered: Sequence[BookOrder] = ()
+    name: str,
+    lines: Sequence[StepLine],
+    last: BookStep | None,
+    waiting: Sequence[BookFlow] = (),
+    ordered: Sequence[BookOrder] = (),
 ) -> dict[str, Any]:
     """Return a book as plain facts; `waiting` is money, and `ordered` what people ordered, that no step has taken in.
 
     `holdings` are shares of equity, `shares` are numbers of shares.
     """
-    last = steps[-1] if steps else None
-    flows = [one.flow for one in steps]
+    flows = [one.facts["flow"] for one in lines]
+    refusals: Counter[str] = Counter()
+    for one in lines:
+        refusals.update(one.refusals)
+    windows = Counter(one.facts["window"] or "later" for one in lines)
     return {
         "book": name,
-        "steps": len(steps),
-        "first_day": steps[0].day if steps else None,
-        "last": tell_step(last) if last else None,
-        "forward_days": sum(not one.late for one in steps),
-        "gated": _measure([one.account.equity for one in steps], flows),
-        "ungated": _measure([one.ungated.equity for one in steps], flows),
-        "days_by_window": dict(sorted(Counter(one.window or "later" for one in steps).items())),
-        "costs": math.fsum(fill.cost for one in steps for fill in one.fills),
-        "borrow_costs": math.fsum(one.account.borrow for one in steps),
+        "steps": len(lines),
+        "first_day": lines[0].facts["day"] if lines else None,
+        "last": dict(lines[-1].facts) if lines else None,
+        "forward_days": sum(one.facts["evidence"] == "forward" for one in lines),
+        "gated": _measure([one.facts["equity"] for one in lines], flows),
+        "ungated": _measure([one.facts["ungated_equity"] for one in lines], flows),
+        "days_by_window": dict(sorted(windows.items())),
+        "costs": math.fsum(one.fill_costs for one in lines),
+        "borrow_costs": math.fsum(one.borrow for one in lines),
         "flows": math.fsum(flows),
         "waiting_flows": [asdict(flow) for flow in waiting],
         "waiting_orders": [asdict(order) for order in ordered],
-        "refusals_by_rule": count_refusals(steps),
+        "refusals_by_rule": dict(sorted(refusals.items())),
         "last_refusals": list_refusals(last) if last else [],
         "traded": dict(last.library["books"]) if last else {},
         "decaying": list(last.library["decaying"]) if last else [],
-        "left": list(_list_departures(steps)),
+        "left": list(_list_departures(lines)),
         "holdings": {} if last is None else dict(sorted(last.account.weights().items())),
         "shares": {} if last is None else {name: one.shares for name, one in sorted(last.account.holdings.items())},
         "for": last.decided_for if last else None,
     }
 
 
-def read_book_facts(ledger: Ledger, name: str) -> tuple[dict[str, Any], list[BookStep]]:
-    """Return a book of the ledger as plain facts, and its steps."""
-    from ....campaign import (
+def read_book_facts(ledger: Ledger, name: str, lines: Sequence[StepLine] | None = None) -> dict[str, Any]:
+    """Return a book of the ledger as plain facts; `lines` are its steps where they were read before."""
+    from ...campaign import (
         find_book,
         list_flows,
         list_orders,
         list_steps,
         list_waiting_flows,
-        list_waiting_orders,
         read_step,
+        read_trading_mode,
     )
+    from .book_limits import describe_exposures, list_limits
 
     book, _ = find_book(ledger, name)
-    bodies = list_steps(ledger, book)
-    steps = [read_step(body) for body in bodies]
-    waiting = list_waiting_flows(list_flows(ledger, book), bodies)
-    ordered = list_waiting_orders(list_orders(ledger, book), bodies)
-    return summarise_book(name, steps, waiting, ordered), steps
+    lines = [StepLine.of(body) for body in list_steps(ledger, book)] if lines is None else lines
+    body, mode, ordered = read_trading_mode(ledger, book)
+    last = read_step(body) if body else None
+    waiting = list_waiting_flows(list_flows(ledger, book), [one.taken for one in lines])
+    facts = summarise_book(name, lines, last, waiting, ordered)
+    facts["state"] = _describe_state(mode, list_orders(ledger, book))
+    facts["exposures"] = describe_exposures(ledger, body) if body else None
+    facts["limits"] = list_limits(last) if last else []
+    return facts
+
+
+def _describe_state(mode: Mode, orders: Sequence[BookOrder]) -> dict[str, Any]:
+    """Return what may pass once all orders are taken in, and the last order; None where nobody gave one.
+
+    `by_itself` is True where a limit of the policy holds the book, and not the order.
+    """
+    last = orders[-1] if orders else None
+    by_itself = mode != "active" and (last is None or last.mode != mode)
+    return {"mode": mode, "by_itself": by_itself, "order": asdict(last) if last else None}
 
 
 def list_refusals(one: BookStep) -> list[dict[str, Any]]:
     """Return each rule that refused targets of a step, with the first symbols: actual value, limit, what failed."""
-    from ....risk import read_checks
+    from ...risk import RULE_UNITS, read_checks
 
     found: dict[str, list[dict[str, Any]]] = {}
     for ruling in one.decision["rulings"]:
@@ -154,19 +217,22 @@ def list_refusals(one: BookStep) -> list[dict[str, Any]]:
                 told = check.told()
                 named = {"symbol": ruling["asset"], **{part: told[part] for part in ("actual", "limit", "about")}}
                 found.setdefault(check.rule, []).append(named)
-    return [{"rule": rule, "refused": len(rows), "first": rows[:MOST_NAMED]} for rule, rows in sorted(found.items())]
+    return [
+        {"rule": rule, "refused": len(rows), "unit": RULE_UNITS[rule], "first": rows[:MOST_NAMED]}
+        for rule, rows in sorted(found.items())
+    ]
 
 
-def _list_departures(steps: Sequence[BookStep]) -> Iterator[dict[str, str]]:
+def _list_departures(lines: Sequence[StepLine]) -> Iterator[dict[str, str]]:
     """Yield each run or factor that a step no longer traded, with the day and the reason."""
-    for before, after in pairwise(steps):
-        for run in sorted(before.library["books"].keys() - after.library["books"].keys()):
-            yield {"day": after.day, "what": run, "why": after.library["left_out"].get(run, RETIRED)}
+    for before, after in pairwise(lines):
+        for run in sorted({*before.traded} - {*after.traded}):
+            yield {"day": after.facts["day"], "what": run, "why": after.left_out.get(run, RETIRED)}
 
 
 def _measure(equity: Sequence[float], flows: Sequence[float]) -> Mapping[str, float | None]:
     """Return time-weighted return, largest drawdown and yearly Sharpe ratio of a book valued at its closes."""
-    from ....portfolio import measure_book
+    from ...portfolio import measure_book
 
     record = measure_book(equity, flows)
     return {"return": record.total_return, "drawdown": record.drawdown, "sharpe": record.sharpe}
