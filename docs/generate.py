@@ -705,6 +705,7 @@ EVENTS = {
     "mechanism": "a mechanism stated after scoring: the claim, its refuter, and whether it stands",
     "set": "the members of a combination that was submitted",
     "weighing": "weights and trading rate of a combination, fixed on search days",
+    "start": "a person started the run at the desk, or went on with it there",
     "stop": "a person asked the run to stop",
     "way": "what the learned routing policy chose for a call, and why",
 }
