@@ -707,6 +707,7 @@ EVENTS = {
     "seal-request": "what a campaign asks to open of its sealed days, where the policy wants a person to agree",
     "set": "the members of a combination that was submitted",
     "weighing": "weights and trading rate of a combination, fixed on search days",
+    "start": "a person started the run at the desk, or went on with it there",
     "stop": "a person asked the run to stop",
     "way": "what the learned routing policy chose for a call, and why",
 }

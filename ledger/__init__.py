@@ -65,6 +65,7 @@ if TYPE_CHECKING:
         ask_to_stop as ask_to_stop,
         count_stops as count_stops,
         is_closing as is_closing,
+        note_start as note_start,
     )
     from .store import Journal as Journal, Ledger as Ledger
 else:
@@ -83,7 +84,7 @@ else:
                 "Attempt Boundaries Evaluation Event Fingerprint JsonObject LibraryRow Look ModelCall Opening Run "
                 "Sighting Stage StatusChange Trial VerdictRow WindowKey"
             ),
-            "runs": "ask_to_close ask_to_stop count_stops is_closing",
+            "runs": "ask_to_close ask_to_stop count_stops is_closing note_start",
             "reservations": "Cap CapReached CapScope Hold PICO Wish picos utc_day",
             "store": "Journal Ledger",
         },

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 LATEST = "latest"
 _RUN_ID_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-STOP_EVENT, CLOSE_EVENT = "stop", "close"
-"""Kinds of events. Requests to stop are numbered; a request to close is stored once."""
+START_EVENT, STOP_EVENT, CLOSE_EVENT = "start", "stop", "close"
+"""Kinds of events. Starts and requests to stop are numbered; a request to close is stored once."""
 CLOCK_SLACK = timedelta(days=1)
 """Largest tolerated step back in time: machines that share a database have clocks of their own."""
 _NUMBER_COLUMNS = {name: keys[0][0] for name, keys in TABLE_KEYS.items() if keys[0][0] in ("seq", "id")}
@@ -248,6 +248,11 @@ def _parse_time(at: str) -> datetime | None:
     except ValueError:
         return None
     return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+def note_start(events: EventRegister, run: str, by: str) -> None:
+    """Record that a person started a run, or went on with it."""
+    events.record(run, START_EVENT, f"{len(events.of(run, START_EVENT)) + 1:06d}", {"by": by})
 
 
 def count_stops(events: EventRegister, run: str) -> int:

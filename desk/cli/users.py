@@ -47,8 +47,9 @@ def add(
     """Add a user. From the first one on, the desk asks for a password, and every signature on the command line too.
 
     review:decide decides on cases; risk:approve acknowledges leak alarms, halts and resumes books and moves their
-    money; run:control stops campaigns; seal:open opens sealed days; library:write retires and restores factors;
-    text:release releases texts; supervise exports the record of calls and sees every analyst's calibration.
+    money; run:control starts, stops and resumes campaigns; seal:open opens sealed days; library:write retires and
+    restores factors; text:release releases texts; supervise exports the record of calls and sees every analyst's
+    calibration.
     """
     users = _open_users(workspace)
     user = users.add(name.strip(), _split(scopes), _choose_password(name, password_file), datetime.now(UTC))

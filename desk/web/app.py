@@ -26,7 +26,7 @@ from ...ledger import AlphaloomError, Ledger
 from ..cli.failures import describe_error
 from ..report.report import TEMPLATE_FOLDER
 from ..users import PersonScope, Signer, Users
-from . import books, campaigns, compare, factors, library, what_if
+from . import books, campaigns, compare, control, factors, library, what_if
 from .access import Guards, LoginLimit, LoginPage, Sessions, find_signer
 from .pages import Page, PageRequest, Problem, render
 from .review import blind, cases, read_inbox, seal, texts
@@ -90,6 +90,8 @@ class DeskChange:
 DESK_PAGES = {
     "/inbox": Page("inbox.html.j2", lambda asked: read_inbox(asked.ledger, asked.person)),
     "/runs": Page("runs.html.j2", campaigns.load_runs),
+    "/runs/new": Page("new_campaign.html.j2", control.load_form),
+    "/launches/{name}": Page("launch.html.j2", control.load_launch),
     "/runs/{run}": Page("run.html.j2", campaigns.load_run),
     "/runs/{run}/report": Page("", campaigns.load_report),
     "/runs/{run}/models": Page("models.html.j2", campaigns.load_models),
@@ -112,6 +114,9 @@ DESK_PAGES = {
 }
 """Every page by its address; the same address with `.json` gives its record."""
 DESK_CHANGES = {
+    "/runs/new": DeskChange(PersonScope.RUN_CONTROL, control.start_campaign),
+    "/launches/{name}": DeskChange(PersonScope.RUN_CONTROL, control.change_launch),
+    "/runs/{run}": DeskChange(PersonScope.RUN_CONTROL, control.change_run),
     "/runs/{run}/cases/{case}": DeskChange(PersonScope.REVIEW_DECIDE, cases.decide),
     "/runs/{run}/cases/{case}/blind": DeskChange(PersonScope.REVIEW_DECIDE, blind.judge),
     "/runs/{run}/seal": DeskChange(PersonScope.SEAL_OPEN, seal.decide),
@@ -121,7 +126,7 @@ DESK_CHANGES = {
     "/texts/{text}": DeskChange(PersonScope.TEXT_RELEASE, texts.release),
 }
 """What the form of a page does, by the page's address."""
-LIVE_PAGES = {"/runs/{run}/live": campaigns.stream_run}
+LIVE_PAGES = {"/runs/{run}/live": campaigns.stream_run, "/launches/{name}/live": campaigns.stream_launch}
 
 
 def build_app(desk: Desk) -> ASGIApp:

@@ -19,6 +19,7 @@ from starlette.responses import HTMLResponse, Response, StreamingResponse
 from ..cli.campaign.status import RunStanding, name_workspace, state_of
 from ..errors import DeskError
 from ..model_spend import describe_spend, sum_spend
+from . import control
 from .access import REPORT_POLICY
 from .pages import PageRequest, render
 
@@ -51,8 +52,9 @@ class RunLine:
 
 @dataclass(frozen=True)
 class RunList:
-    """A page of the campaigns of a workspace, the newest first."""
+    """A page of the campaigns of a workspace, the newest first, and those that have no run yet."""
 
+    starting: list[control.LaunchPage]
     runs: list[RunLine]
     total: int
     number: int
@@ -61,10 +63,11 @@ class RunList:
 
 def load_runs(view: PageRequest) -> RunList:
     """Return one page of the list of campaigns."""
+    starting = control.list_launches(view.ledger)
     runs = [run for run in view.ledger.runs.all() if is_campaign(run)][::-1]
     number, pages = find_page(view, len(runs), RUNS_A_PAGE)
     shown = runs[(number - 1) * RUNS_A_PAGE : number * RUNS_A_PAGE]
-    return RunList([_read_line(view.ledger, run) for run in shown], len(runs), number, pages)
+    return RunList(starting, [_read_line(view.ledger, run) for run in shown], len(runs), number, pages)
 
 
 def is_campaign(run: Run) -> bool:
@@ -106,10 +109,11 @@ class ScoredFactor:
 
 @dataclass(frozen=True)
 class RunPage:
-    """One campaign: where it stands, and its factors by what was asked for."""
+    """One campaign: where it stands, what may be done about its process, and its factors by what was asked for."""
 
     id: str
     standing: dict[str, Any]
+    control: control.RunControl
     has_report: bool
     factors: list[ScoredFactor]
     matches: int
@@ -134,7 +138,8 @@ def load_run(view: PageRequest) -> RunPage:
     number, pages = find_page(view, len(found), FACTORS_A_PAGE)
     return RunPage(
         id=run.id,
-        standing=standing.record(),
+        standing=standing.record() | {"is_starting": control.is_starting(view.ledger, run.id)},
+        control=control.RunControl.of(view.ledger, run, standing.state),
         has_report=(view.ledger.runs.folder(run.id) / "report.html").exists(),
         factors=found[(number - 1) * FACTORS_A_PAGE : number * FACTORS_A_PAGE],
         matches=len(found),
@@ -293,21 +298,29 @@ _open_streams = 0
 
 def stream_run(live: LiveRequest) -> Response:
     """Return a stream of the standing of a run as HTML, sent whenever it has changed."""
+    return _stream(live, _render_standing)
+
+
+def stream_launch(live: LiveRequest) -> Response:
+    """Return a stream of what the process of a campaign without a run says, and at last the way to the run."""
+    return _stream(live, _render_launch)
+
+
+def _stream(live: LiveRequest, read: Callable[[LiveRequest], str]) -> Response:
     if _open_streams >= MAX_STREAMS:
         return Response("Too many live pages are open.\n", 503)
-    return StreamingResponse(_watch_run(live), media_type="text/event-stream")
+    return StreamingResponse(_watch(live, read), media_type="text/event-stream")
 
 
-async def _watch_run(live: LiveRequest) -> AsyncIterator[str]:
+async def _watch(live: LiveRequest, read: Callable[[LiveRequest], str]) -> AsyncIterator[str]:
     global _open_streams
     _open_streams += 1
     try:
         shown = ""
         while not await live.request.is_disconnected() and await run_in_threadpool(live.admits):
-            standing = await run_in_threadpool(_read_standing, live)
-            if standing is None:
+            text = await run_in_threadpool(read, live)
+            if not text:
                 return
-            text = render("standing.html.j2", standing, None)
             if text != shown:
                 shown = text
                 yield "".join(f"data: {line}\n" for line in text.splitlines()) + "\n"
@@ -316,11 +329,27 @@ async def _watch_run(live: LiveRequest) -> AsyncIterator[str]:
         _open_streams -= 1
 
 
-def _read_standing(live: LiveRequest) -> dict[str, Any] | None:
+def _render_standing(live: LiveRequest) -> str:
+    """Return the standing of a run as HTML; empty where there is no such run."""
     from ...ledger import AlphaloomError
 
     name = live.request.path_params["run"]
     try:
-        return RunReading.of(live.workspace, name).read_standing(live.opened, name)
+        standing = RunReading.of(live.workspace, name).read_standing(live.opened, name)
+        with live.opened() as ledger:
+            starting = {"is_starting": control.is_starting(ledger, standing["run"])}
     except AlphaloomError:
-        return None
+        return ""
+    return render("standing.html.j2", standing | starting, None)
+
+
+def _render_launch(live: LiveRequest) -> str:
+    """Return what a process says as HTML; empty where the desk started no such campaign."""
+    from ...ledger import AlphaloomError
+
+    try:
+        with live.opened() as ledger:
+            found = control.find_launch(ledger, live.request.path_params["name"])
+    except AlphaloomError:
+        return ""
+    return render("launch_output.html.j2", found, None)

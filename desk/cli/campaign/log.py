@@ -291,6 +291,10 @@ def _make_request_describer(word: str) -> Callable[[str, Body], EventText]:
     return lambda _, body: ("person", word, [f"{body.get('by', '')} asks the run to {word}"])
 
 
+def _describe_start(_: str, body: Body) -> EventText:
+    return "person", "start", [f"{body.get('by', '')} sets the run running"]
+
+
 EVENT_DESCRIBERS: Mapping[str, Callable[[str, Any], EventText | None]] = {
     "agents.hypothesis": _describe_hypothesis,
     "agents.ideas": _describe_ideas,
@@ -305,6 +309,7 @@ EVENT_DESCRIBERS: Mapping[str, Callable[[str, Any], EventText | None]] = {
     "review": _describe_review,
     "seal-request": _describe_seal_request,
     "seal-decision": _describe_seal_decision,
+    "start": _describe_start,
     "stop": _make_request_describer("stop"),
     "close": _make_request_describer("close"),
 }

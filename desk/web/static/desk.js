@@ -46,7 +46,14 @@ document.addEventListener("keydown", press);
 for (const part of document.querySelectorAll("[data-live]")) {
   const source = new EventSource(part.dataset.live);
   // The server renders it from a template that escapes all text.
-  source.onmessage = (event) => { part.innerHTML = event.data; };
+  const stateOf = () => part.querySelector("[data-state]")?.dataset.state;
+  source.onmessage = (event) => {
+    const before = stateOf();
+    part.innerHTML = event.data;
+    part.querySelector("[data-go]")?.click();
+    // In another state other things may be decided, so the whole page is read again; not under what somebody types.
+    if (before !== stateOf() && !typing(document.activeElement)) location.reload();
+  };
   addEventListener("pagehide", () => source.close());
 }
 document.querySelector("[data-go]")?.click();
