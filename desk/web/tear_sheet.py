@@ -146,7 +146,10 @@ def _draw_histogram(series: Series) -> str:
             counts[min(max(math.floor(value / BIN_WIDTH), -MAX_BINS_ASIDE), MAX_BINS_ASIDE - 1) + MAX_BINS_ASIDE] += 1
         rows.append((word, [amount / len(values) for amount in counts]))
     edges = [(place - MAX_BINS_ASIDE) * BIN_WIDTH for place in range(2 * MAX_BINS_ASIDE)]
-    names = [number(edge, 1, sign=bool(place != MAX_BINS_ASIDE)) if place % LABELLED_BINS == 2 else "" for place, edge in enumerate(edges)]
+    names = [
+        number(edge, 1, sign=place != MAX_BINS_ASIDE) if place % LABELLED_BINS == 2 else ""
+        for place, edge in enumerate(edges)
+    ]
     title = f"Share of days by daily RankIC, in steps of {BIN_WIDTH}"
     return bar_chart(Bars(title, names, rows, lambda value: percent(value, 0), SPREAD_FRAME))
 

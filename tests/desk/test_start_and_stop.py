@@ -31,7 +31,8 @@ from .workspace import NOON, SCRIPT, lay
 HERE = "http://127.0.0.1:8000"
 SAME = {"sec-fetch-site": "same-origin"}
 TYPED = {
-    "name": "calm-names", "seed": "7", "panel": "", "sectors": "", "goal": "calm names", "hypotheses": "", "rounds": "8",
+    "name": "calm-names", "seed": "7", "panel": "", "sectors": "", "goal": "calm names", "hypotheses": "",
+    "rounds": "8",
     "evaluations": "240", "trials": "10", "horizon": "5", "approve": "yes", "models": "", "usd": "",
 }  # fmt: skip  # a table
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="processes are told apart by /proc")

@@ -185,7 +185,8 @@ FAULTS_OF_MODE = """() => {
   if (root.scrollWidth > root.clientWidth) found.push(`${root.scrollWidth - root.clientWidth} px too wide`);
   for (const one of document.querySelectorAll("svg rect.bar, .key")) {
     const style = getComputedStyle(one), paint = one.tagName === "rect" ? style.fill : style.backgroundColor;
-    if (paint === getComputedStyle(document.body).backgroundColor) found.push(`${one.getAttribute("class")} cannot be seen`);
+    const shade = getComputedStyle(document.body).backgroundColor;
+    if (paint === shade) found.push(`${one.getAttribute("class")} cannot be seen`);
   }
   return found;
 }"""
