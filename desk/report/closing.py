@@ -254,7 +254,9 @@ def build_risk(signals: SignalSummary | None) -> Risk | None:
         refused=[_make_refused_row(signal) for signal in refused[:MAX_REFUSED_SIGNALS_SHOWN]],
         more=f"and {more:,} more" if more > 0 else "",
         book=[_make_check_row(check) for check in signals.book if check.limit is not None],
-        gated=[] if not signals.decisions else [
+        gated=[]
+        if not signals.decisions
+        else [
             _make_gated_row("ungated: all that was asked", signals.decisions),
             _make_gated_row("gated: what was approved", [line for line in signals.decisions if line.approved]),
         ],

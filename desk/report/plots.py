@@ -100,7 +100,7 @@ def _draw_span(span: Span, across: Scale, *, narrow: bool) -> list[str]:
     if span.kind == "embargo":
         return [box]
     if narrow:
-        return [box, element("text", span.label, class_="strong", x=left + 5, y=44.0)]
+        return [box, element("text", span.label, class_="axis", x=left + 4, y=43.0)]
     return [
         box,
         element("text", span.label, class_="strong", x=left + 10, y=44.0),

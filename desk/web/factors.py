@@ -13,7 +13,6 @@ from ...evaluation import AWAITING
 from ...ledger import cut_listed, cut_member
 from ..errors import DeskError
 from ..figures import (
-    any_value,
     count,
     describe_added_value,
     describe_costs,
@@ -43,7 +42,7 @@ from .review import is_blind_for, send_to_judge
 from .tear_sheet import TearSheet, build_tear_sheet
 
 if TYPE_CHECKING:
-    from ...evaluation.closing import DailyRankICByWindow, FactorEntry, SealedFactor, SelectionMetrics
+    from ...evaluation.closing import DailyRankICByWindow, FactorEntry, SealedFactor
     from ...factors import Expression
     from ...factors.similarity import Likeness
     from ...ledger import Evaluation, Ledger, Run, VerdictRow

@@ -96,7 +96,9 @@ def report(
     run: RunName,
     folder: Annotated[
         Path | None,
-        typer.Option("--folder", metavar="DIR", help="Write a folder instead: index.html, a page each for factors, book."),
+        typer.Option(
+            "--folder", metavar="DIR", help="Write a folder instead: index.html, a page each for factors, book."
+        ),
     ] = None,
     workspace: Workspace = None,
     as_json: AsJson = False,

@@ -67,7 +67,7 @@ def choose_drawn(results: Results) -> list[FactorEntry]:
         return failed[:MAX_FAILED_DRAWN]
     strongest: dict[str, FactorEntry] = {}
     for entry in sort_by_strength(results.entries):  # one of each hypothesis: its others are near-copies
-        strongest.setdefault(entry.hypothesis.id if entry.hypothesis else entry.id, entry)
+        strongest.setdefault((entry.hypothesis and entry.hypothesis.id) or entry.id, entry)
     return list(strongest.values())[:MAX_UNTESTED_DRAWN]
 
 

@@ -181,9 +181,9 @@ def _list_exposures(profile: FactorProfile | None) -> Facts:
 
 def _list_profile(entry: FactorEntry) -> Facts:
     """Return what is left without sector and styles, capacity, and what it adds: what no drawing shows."""
-    shown = {"by_regime": {}, "exposures": None}
-    profile = entry.profile.model_copy(update=shown) if entry.profile else None
-    return profile_rows(profile) if profile else []
+    if entry.profile is None:
+        return []
+    return profile_rows(entry.profile.model_copy(update={"by_regime": {}, "exposures": None}))
 
 
 def _list_breaks(stress: FactorStress | None) -> list[str] | None:

@@ -53,7 +53,11 @@ def list_parts(page: ReportPage) -> list[Part]:
     factors += [] if page.accepted else power
     factors += _list_section("proven", "Proven, not tradable alone", page.proven) if page.proven else []
     factors += _list_section("watchlist", "Watchlist", page.watched)
-    factors += _list_section("failed", "Tested, not accepted", page.drawn)
+    tested = bool(page.candidates.failed.lines)
+    factors += _list_section("failed", "Tested, not accepted", page.drawn if tested else [])
+    factors += (
+        [] if tested or not page.drawn else _list_section("candidates", "The strongest on search days", page.drawn)
+    )
     book = [Anchor("book", "The book", BOOK_FILE)]
     book += [Anchor("stress", "Under stress", BOOK_FILE)] if page.stress else []
     book.append(Anchor("risk", "Risk gate", BOOK_FILE))
@@ -101,7 +105,10 @@ class Places:
     @property
     def factors(self) -> Mapping[str, str]:
         """Return the address of each factor's section by id."""
-        return {section.id: Anchor(section.id, "", factor_file(section.id)).link(self.here) for section in self.page.sections}
+        return {
+            section.id: Anchor(section.id, "", factor_file(section.id)).link(self.here)
+            for section in self.page.sections
+        }
 
     @property
     def pages(self) -> Sequence[tuple[str, str]]:

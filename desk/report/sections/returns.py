@@ -1,9 +1,9 @@
-"""What a factor earned and foresaw over time: equity, drawdown, months, quintiles, and the spread of its daily RankIC."""
+"""A factor over time: equity, drawdown, months, quintiles, and the spread of its daily RankIC."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
@@ -124,11 +124,9 @@ def _draw_quintiles(windows: Sequence[tuple[str, Mapping[str, Sequence[Figure]]]
             total += (parts[place] if place < len(parts) else None) or 0.0
             values.append(total)
         lines.append(Curve(f"q{place + 1}", days, values))
-    first = [sorted(table)[0] for _, table in windows[1:]]
+    first = [min(table) for _, table in windows[1:]]
     marks = [(date.fromisoformat(f"{month}-01"), "selection") for month in first]
-    return line_chart(
-        LineChart("Return of each quintile", lines, lambda each: percent(each, 0), marks, QUINTILE_FRAME)
-    )
+    return line_chart(LineChart("Return of each quintile", lines, lambda each: percent(each, 0), marks, QUINTILE_FRAME))
 
 
 def _end_month(month: str) -> date:
@@ -186,17 +184,17 @@ def _list_months(windows: Windows) -> list[tuple[str, Sequence[MonthCell]]]:
     days = [(day, value, kind) for kind, window in windows for day, value in window]
     rows: list[tuple[str, Sequence[MonthCell]]] = []
     for year in sorted({day.year for day, _, _ in days}):
-        cells = [_make_cell(days, lambda day, y=year, m=month: (day.year, day.month) == (y, m)) for month in range(1, 13)]
-        rows.append((str(year), [*cells, _make_cell(days, lambda day, y=year: day.year == y)]))
+        of_year = [one for one in days if one[0].year == year]
+        months = [[one for one in of_year if one[0].month == month] for month in range(1, len(MONTH_NAMES) + 1)]
+        rows.append((str(year), [_make_cell(each) for each in (*months, of_year)]))
     return rows
 
 
-def _make_cell(days: Sequence[tuple[date, float, str]], belongs: Callable[[date], bool]) -> MonthCell:
-    """Return the compounded return, per cent, of the days that belong to a month or year."""
-    chosen = [(value, kind) for day, value, kind in days if belongs(day)]
-    if not chosen:
+def _make_cell(days: Sequence[tuple[date, float, str]]) -> MonthCell:
+    """Return the compounded return of a month or year, per cent."""
+    if not days:
         return MonthCell("")
-    earned = round(100.0 * (math.prod(1.0 + value for value, _ in chosen) - 1.0), 1) + 0.0
+    earned = round(100.0 * (math.prod(1.0 + value for _, value, _ in days) - 1.0), 1) + 0.0
     sides = "up" if earned > 0 else "down" if earned < 0 else ""
-    kind = " selection" if all(kind == "selection" for _, kind in chosen) else ""
+    kind = " selection" if all(kind == "selection" for _, _, kind in days) else ""
     return MonthCell(number(earned, 1), f"{sides}{kind}".strip())
