@@ -14,7 +14,7 @@ from .baseline import BaselineSection, build_baseline, worth_sentence
 from .cards import DRIFT_NOTE
 from .conclusion import conclude, verdict_sentence
 from .plots import Span, Stage, funnel, narrow_funnel, timeline
-from .sections.candidates import Candidates, choose_drawn, list_candidates, sort_by_trial
+from .sections.candidates import CandidateTables, choose_drawn, list_candidates, sort_by_trial
 from .sections.factor_section import FactorSection, SectionBuilder
 from .sections.power_curve import draw_power
 from .sections.run_notes import RunNotes
@@ -53,7 +53,7 @@ class ReportPage:
     timeline, funnel
         A wide and a narrow drawing of each; empty where there is nothing to draw.
     drawn
-        Candidates that are shown with their curves, where nothing was accepted.
+        CandidateTables that are shown with their curves, where nothing was accepted.
     """
 
     title: str
@@ -84,7 +84,7 @@ class ReportPage:
     proven: Sequence[FactorSection]
     watched: Sequence[FactorSection]
     drawn: Sequence[FactorSection]
-    candidates: Candidates
+    candidates: CandidateTables
     sealed: Facts
     sealed_sentence: str
     sealed_each: Sequence[Sequence[str]]

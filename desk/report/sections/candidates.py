@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 MAX_REJECTED_IN_REPORT, MAX_UNTESTED_IN_REPORT = 40, 20
 MAX_FAILED_DRAWN, MAX_UNTESTED_DRAWN = 6, 3
-"""Candidates, tested or not, that are shown with their curves where nothing was accepted."""
+"""CandidateTables, tested or not, that are shown with their curves where nothing was accepted."""
 UNSENT_STEP = "search"
 """The only step of a factor that never went to the gate; runs of before 2026-11-24 list it among the rejected."""
 
@@ -40,7 +40,7 @@ class FactorTable:
 
 
 @dataclass(frozen=True)
-class Candidates:
+class CandidateTables:
     """The factors that were not accepted, by how far they came."""
 
     failed: FactorTable
@@ -48,11 +48,11 @@ class Candidates:
     untested: FactorTable
 
 
-def list_candidates(results: Results) -> Candidates:
+def list_candidates(results: Results) -> CandidateTables:
     """Return the factors of a run that were neither accepted nor watched."""
     unsent = [entry for entry in results.rejected if _was_not_sent(entry)]
     refused = [entry for entry in results.rejected if entry.trial is None and not _was_not_sent(entry)]
-    return Candidates(
+    return CandidateTables(
         failed=_build_table(_list_failed(results), MAX_REJECTED_IN_REPORT),
         refused=_build_table(refused, MAX_REJECTED_IN_REPORT),
         untested=_build_table([*unsent, *results.untested], MAX_UNTESTED_IN_REPORT),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .factor_section import FactorSection
 
 INDEX_FILE, BOOK_FILE = "index.html", "book.html"
-MAX_NAME_CHARS = 44
+MAX_ANCHOR_CHARS = 44
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def _list_section(name: str, label: str, sections: Sequence[FactorSection]) -> l
 
 def _name_section(section: FactorSection) -> Anchor:
     """Return the anchor of a factor: its id and the beginning of its name."""
-    name = section.name if len(section.name) <= MAX_NAME_CHARS else f"{section.name[:MAX_NAME_CHARS].rstrip()} …"
+    name = section.name if len(section.name) <= MAX_ANCHOR_CHARS else f"{section.name[:MAX_ANCHOR_CHARS].rstrip()} …"
     return Anchor(section.id, f"{short_id(section.id)}: {name}", factor_file(section.id))
 
 
