@@ -623,7 +623,7 @@ RECORDS: dict[str, type[Any]] = {
 }
 FILES = {
     "results.json": "the whole outcome; equal bytes for equal seed, data, settings and starting record",
-    "curves.json": "daily series of the factors and of the book, for the report's plots",
+    "curves.json": "daily series of the tested and accepted factors and of the book, for the report",
     "sealed.json": "daily series of sealed days, if they were opened",
     "report.html": "the report: one file, no script, no network",
     "combination.parquet": "date, symbol, score of the accepted factors together, if there are any",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..model_spend import REMARK_MODELS
+from ..report.sections.run_notes import RunNotes, read_run_notes
 from .console import stderr_console
 
 if TYPE_CHECKING:
@@ -68,7 +69,13 @@ def _refuse_folder_of_workspaces(run: str, place: Path) -> None:
 
 
 def run_folder(run: str, workspace: Path | None) -> Path:
-    """Return the folder of a run after comparing its files with the ledger's digests.
+    """Return the folder of a run after comparing its files with the ledger's digests; see `read_run`."""
+    folder, _ = read_run(run, workspace)
+    return folder
+
+
+def read_run(run: str, workspace: Path | None) -> tuple[Path, RunNotes]:
+    """Return the folder of a run after comparing its files with the ledger's digests, and the record's notes on it.
 
     A file without a recorded digest, and a folder outside any workspace, are read as they are, with a notice.
 
@@ -87,13 +94,13 @@ def run_folder(run: str, workspace: Path | None) -> Path:
         stderr_console().print(
             f"note: {folder} lies in no workspace: its files were compared with no record", soft_wrap=True
         )
-        return folder
+        return folder, RunNotes()
     name, place = locate_run(run, workspace)
     with Ledger.open(place, clock=lambda: datetime.now(UTC)) as ledger:
         run_id = find_campaign(ledger, name).id
         for file in ledger.artefacts.check(run_id):
             stderr_console().print(f"note: {file}: no digest recorded by the version that wrote it", soft_wrap=True)
-        return ledger.runs.files(run_id)
+        return ledger.runs.files(run_id), read_run_notes(ledger, run_id)
 
 
 def _is_in_workspace(folder: Path) -> bool:

@@ -58,6 +58,8 @@ DRIFT_NOTE = (
 )
 DAYS_NOTE = "Days with a label: those that have values, and whose label ends inside the window."
 DIRECTION_WORDS = {1: "higher values, higher returns", -1: "higher values, lower returns"}
+MIN_CLEAR_T = 2.0
+"""Absolute t below which a RankIC is described as not distinguishable from zero."""
 MIN_MERIT_CHANCE = 0.005
 """Deflated Sharpe ratio below which it is described as less than expected by chance."""
 
@@ -149,7 +151,7 @@ def build_card(entry: FactorEntry, curve: DailyRankICByWindow | None, context: C
         decay=_draw_decay(search, selection),
         years=_draw_years(search, selection, curve),
         reasons=list_steps(entry, unstated),
-        doubts=[weakness.text for weakness in search.weaknesses] + list(collect_doubts(entry)),
+        doubts=[*list_weak_points(entry), *collect_doubts(entry)],
         warnings=_list_warnings(search, selection),
         notes=_list_notes(selection),
     )
@@ -371,6 +373,13 @@ def _list_warnings(*windows: WindowMetrics) -> list[str]:
     """Return the warnings about this factor; those about the data are shown once, at the top of the page."""
     warnings = [warning for window in windows for warning in window.warnings if warning.code != "data"]
     return list(dict.fromkeys(warning.text for warning in warnings))
+
+
+def list_weak_points(entry: FactorEntry) -> list[str]:
+    """Return the weaknesses on search days; a share of a RankIC is one only where that RankIC is not zero."""
+    search = entry.metrics.search
+    clear = abs(search.t or 0.0) >= MIN_CLEAR_T
+    return [weakness.text for weakness in search.weaknesses if clear or weakness.code != "one_year"]
 
 
 def collect_doubts(entry: FactorEntry) -> Sequence[str]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import TYPE_CHECKING
 
 from ..figures import DASH, any_value, count, money, number, p_value_text, percent, short_id
 from .cards import is_borne_out
-from .plots import Curve, LineChart, line_chart
+from .plots import NARROW_SCREEN, Curve, LineChart, line_chart
 from .svg import Frame
 
 if TYPE_CHECKING:
@@ -51,6 +52,9 @@ BOOK_LABELS = {
 MAX_SHARPE_GAP = 0.005
 """Difference of the two programs' Sharpe ratios from which both are shown."""
 KILL_SWITCH = "kill_switch"
+BASIS_POINTS = 10_000
+SHARE_DIGITS = 3
+"""Digits of a share that is shown in per cent with one decimal."""
 EVIDENCE_RULES = {
     "proven": ("factors that are not proven", False),
     "original": ("largest share of a formula that is known", True),
@@ -65,13 +69,13 @@ Facts = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True)
 class BookFigures:
-    """The backtest of the combination."""
+    """The backtest of the combination; `equity` and `drawdown` are a wide and a narrow drawing, or empty."""
 
     facts: Facts
     caution: str
     unavailable: str
-    equity: str | None
-    drawdown: str | None
+    equity: Sequence[str]
+    drawdown: Sequence[str]
     weights: Facts
 
 
@@ -87,7 +91,8 @@ class Risk:
     standings: Facts
     refused: Sequence[tuple[str, str, str]]
     more: str
-    book: Sequence[tuple[str, str, str, str]]
+    book: Sequence[tuple[str, str, str, str, str]]
+    gated: Sequence[tuple[str, str, str, str, str]]
     days: Sequence[tuple[str, str, str, str, str, str, str]]
 
 
@@ -160,7 +165,7 @@ def build_book(results: Results, curve: BookCurve | None) -> BookFigures | None:
         return None
     weights = _list_weights(results.combination)
     if book.unavailable:
-        return BookFigures([], "", f"{book.unavailable}. {book.hint}".strip(), None, None, weights)
+        return BookFigures([], "", f"{book.unavailable}. {book.hint}".strip(), [], [], weights)
     return BookFigures(
         _list_book_rows(book),
         describe_book_days(book, results.sealed),
@@ -203,19 +208,19 @@ def _programs_agree(book: BookResult) -> bool:
     return abs((book.plain_sharpe or 0.0) - (book.sharpe or 0.0)) <= MAX_SHARPE_GAP
 
 
-def _draw_equity(curve: BookCurve | None) -> str:
+def _draw_equity(curve: BookCurve | None) -> list[str]:
     days, values = _select_known_days(curve.dates, curve.equity) if curve else ([], [])
     line = Curve("book", days, values)
     start = values[0] if values else 1.0
-    return line_chart(
-        LineChart("Equity after costs", [line], lambda value: number(value, 3), frame=Frame(960, 200), base=start)
-    )
+    chart = LineChart("Equity after costs", [line], lambda value: number(value, 3), base=start)
+    return [line_chart(replace(chart, frame=frame)) for frame in (Frame(960, 200), Frame(NARROW_SCREEN, 170))]
 
 
-def _draw_drawdown(curve: BookCurve | None) -> str:
+def _draw_drawdown(curve: BookCurve | None) -> list[str]:
     days, values = _select_known_days(curve.dates, curve.drawdown) if curve else ([], [])
     line = Curve("drawdown", days, [-abs(value) for value in values], filled=True)
-    return line_chart(LineChart("Drawdown", [line], lambda value: percent(value, 0), frame=Frame(960, 110)))
+    chart = LineChart("Drawdown", [line], lambda value: percent(value, 0))
+    return [line_chart(replace(chart, frame=frame)) for frame in (Frame(960, 110), Frame(NARROW_SCREEN, 110))]
 
 
 def _select_known_days(dates: Sequence[str], values: Sequence[Figure]) -> tuple[list[date], list[float]]:
@@ -249,8 +254,23 @@ def build_risk(signals: SignalSummary | None) -> Risk | None:
         refused=[_make_refused_row(signal) for signal in refused[:MAX_REFUSED_SIGNALS_SHOWN]],
         more=f"and {more:,} more" if more > 0 else "",
         book=[_make_check_row(check) for check in signals.book if check.limit is not None],
+        gated=[]
+        if not signals.decisions
+        else [
+            _make_gated_row("ungated: all that was asked", signals.decisions),
+            _make_gated_row("gated: what was approved", [line for line in signals.decisions if line.approved]),
+        ],
         days=[_make_day_row(day) for day in signals.days],
     )
+
+
+def _make_gated_row(label: str, lines: Sequence[SignalLine]) -> tuple[str, str, str, str, str]:
+    """Return symbols, gross, net and largest target, as shares of equity."""
+    targets = [(line.target_bp or 0) / BASIS_POINTS for line in lines]
+    gross, largest = math.fsum(map(abs, targets)), max(map(abs, targets), default=0.0)
+    held = count(sum(target != 0 for target in targets))
+    net = round(math.fsum(targets), SHARE_DIGITS) + 0.0  # without the sign of a rounded zero
+    return label, held, percent(gross), percent(net), percent(largest)
 
 
 def _make_day_row(day: GateDay) -> tuple[str, str, str, str, str, str, str]:
@@ -298,11 +318,13 @@ def _describe_standing(line: StandingLine) -> str:
     return "; ".join([*said, *([f"review: {line.review}"] if line.review else [])])
 
 
-def _make_check_row(check: RuleCheckLine) -> tuple[str, str, str, str]:
+def _make_check_row(check: RuleCheckLine) -> tuple[str, str, str, str, str]:
+    """Return a rule, its actual value, its limit, the share of the limit that is left, and whether it holds."""
     mark = "holds" if check.passed else "broken"
     if check.rule == KILL_SWITCH:
-        return "kill switch", "on" if check.actual else "off", "off", mark
-    return check.rule.replace("_", " "), _show(check.actual), _show(check.limit), mark
+        return "kill switch", "on" if check.actual else "off", "off", DASH, mark
+    room = 1 - (check.actual or 0) / check.limit if check.limit else None
+    return check.rule.replace("_", " "), _show(check.actual), _show(check.limit), percent(room, 0), mark
 
 
 def _show(value: float | None) -> str:

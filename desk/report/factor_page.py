@@ -29,7 +29,7 @@ from ..profile import (
     format_stressed_figures,
     profile_rows,
 )
-from .cards import Card, CardContext, build_card
+from .cards import MIN_CLEAR_T, Card, CardContext, build_card
 from .plots import Bars, bar_chart
 from .report import TEMPLATE_FOLDER, environment
 from .svg import Frame
@@ -55,8 +55,6 @@ PAIR_FRAME = Frame(460, 180)
 MAX_TITLE_CHARS = 70
 MIN_EXPOSURE_REACH = 0.1
 """Least reach of the axis of rank correlations."""
-MIN_CLEAR_T = 2.0
-"""Absolute t below which a RankIC is described as not distinguishable from zero."""
 DATA_CODE = "data"
 VERDICT_PILLS = {"accepted": "accepted", "watchlist": "watched"}
 UNTESTED_SENTENCE = (

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..figures import any_value, number, p_value_text, plural, short_id
+from ..figures import DASH, any_value, number, p_value_text, percent, plural, short_id
 
 if TYPE_CHECKING:
-    from ...evaluation.closing import FactorEntry, GateReason, SelectionMetrics
+    from ...evaluation.closing import AppliedSettings, FactorEntry, GateReason, SelectionMetrics
 
 EMPTY_LIBRARY = "the library is empty"
 NEAREST, OF_THE_LIBRARY = "most like ", " of the library"
@@ -106,3 +106,34 @@ def _describe_effect(entry: FactorEntry, selection: SelectionMetrics) -> str:
     missing = f" ({len(selection.not_removed)} more cannot be computed here)" if selection.not_removed else ""
     others = plural(len(selection.beside), "formula")
     return f"What it adds to {others} tested or accepted before{missing} has a RankIC of {figure}{bar}."
+
+
+def describe_limit(reason: GateReason, settings: AppliedSettings | None) -> tuple[str, str]:
+    """Return what a step measured and its limit, as text; dashes for a step that measures nothing."""
+    numbers = reason.numbers
+    if reason.step == "complexity":
+        return _describe_size(numbers, settings)
+    if reason.step == "search" and "t" in numbers:
+        return f"t {number(numbers['t'], 1, sign=True)}", DASH
+    if reason.step == "support" and "days" in numbers:
+        return f"{percent(numbers['days'], 0)} of days", f"at least {percent(numbers.get('least'), 0)}"
+    if reason.step == "originality" and "ratio" in numbers:
+        return percent(numbers["ratio"], 0), f"at most {percent(numbers.get('most'), 0)}"
+    if reason.step in ("redundancy", "published") and "rank_correlation" in numbers:
+        return number(numbers["rank_correlation"], 2, sign=True), f"at most {number(numbers.get('most'), 2)} either way"
+    if reason.step == "incremental" and "t" in numbers:
+        return f"t {number(numbers['t'], 1, sign=True)}", f"at least {number(numbers.get('least'), 1)}"
+    if reason.step == "statistics" and "p_value" in numbers:
+        return f"p = {p_value_text(numbers['p_value'])}", f"at most {p_value_text(numbers.get('level'))}"
+    if reason.step == "costs" and "search" in numbers:
+        pair = (numbers["search"], numbers.get("selection"))
+        return " and ".join(number(value, 2, sign=True) for value in pair), "neither below 0"
+    return DASH, DASH
+
+
+def _describe_size(numbers: Mapping[str, object], settings: AppliedSettings | None) -> tuple[str, str]:
+    bounds = settings.evidence.complexity if settings else None
+    size = f"{any_value(numbers.get('nodes'))} nodes, {any_value(numbers.get('depth'))} deep" if numbers else DASH
+    if bounds is None or bounds.max_size is None:
+        return size, DASH
+    return size, f"at most {any_value(bounds.max_size)} nodes, {any_value(bounds.max_depth)} deep"

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from ..cli.evidence import combine
-from ..cli.formula_source import summarise_formula
-from ..figures import DASH, any_value, count, describe_costs, money, number, p_value_text, percent, plural, short_id
+from ..figures import DASH, any_value, count, describe_costs, money, number, p_value_text, percent, plural
 from . import alternatives, closing
 from .baseline import BaselineSection, build_baseline, worth_sentence
-from .cards import DRIFT_NOTE, Card, CardContext, build_card
-from .conclusion import conclude, find_tested_combination, verdict_sentence
-from .gate_steps import find_deciding_step
-from .plots import Span, Stage, funnel, timeline
+from .cards import DRIFT_NOTE
+from .conclusion import conclude, verdict_sentence
+from .plots import Span, Stage, funnel, narrow_funnel, timeline
+from .sections.candidates import CandidateTables, choose_drawn, list_candidates, sort_by_trial
+from .sections.factor_section import FactorSection, SectionBuilder
+from .sections.power_curve import draw_power
+from .sections.run_notes import RunNotes
 from .stress_matrix import StressPage, build_stress_page
 
 if TYPE_CHECKING:
@@ -23,39 +25,39 @@ if TYPE_CHECKING:
         AppliedSettings,
         AttemptCounts,
         Curves,
-        FactorEntry,
         OperatorRow,
         OwnParts,
         Results,
-        SealedFactor,
         SearchVariety,
         SelectionPower,
         WindowPlan,
     )
 
 
-MAX_REJECTED_IN_REPORT, MAX_UNTESTED_IN_REPORT = 40, 20
+MAX_NOTE_TITLE_CHARS = 60
 OFFLINE_SENTENCE = "Researcher: offline: a heuristic, not a language model."
 RETURNS = {"residual": "with market, sector and size taken out", "raw": "as they are"}
 Facts = Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True)
-class FactorLine:
-    """A line of the tables of rejected and untested factors."""
-
-    id: str
-    text: str
-    numbers: Sequence[str]
-    step: str
-    reason: str
-
-
-@dataclass(frozen=True)
 class ReportPage:
-    """The content of the template."""
+    """The content of the template.
+
+    Attributes
+    ----------
+    title, data_name
+        The campaign's name, or that of its data; the data's name beside it.
+    doubts
+        Title and text of each note on the data.
+    timeline, funnel
+        A wide and a narrow drawing of each; empty where there is nothing to draw.
+    drawn
+        CandidateTables that are shown with their curves, where nothing was accepted.
+    """
 
     title: str
+    data_name: str
     verdict: str
     worth: str
     conclusion: Sequence[str]
@@ -63,28 +65,26 @@ class ReportPage:
     data: Facts
     rules: Facts
     costs: str
-    notes: Sequence[str]
-    timeline: str | None
+    doubts: Facts
+    timeline: Sequence[str]
     windows: Facts
-    funnel: str
+    funnel: Sequence[str]
     refused: Facts
     reused: str
     changed: Sequence[Sequence[str]]
     power: str
     power_facts: Facts
+    power_curve: str
     others: alternatives.RulesTable | None
     check_rows: Sequence[Sequence[str]]
     checks_note: str
     baseline: BaselineSection | None
-    accepted: Sequence[Card]
+    accepted: Sequence[FactorSection]
     unproven: str
-    proven: Sequence[Card]
-    watched: Sequence[Card]
-    rejected: Sequence[FactorLine]
-    rejected_note: str
-    rejected_more: str
-    untested: Sequence[FactorLine]
-    untested_more: str
+    proven: Sequence[FactorSection]
+    watched: Sequence[FactorSection]
+    drawn: Sequence[FactorSection]
+    candidates: CandidateTables
     sealed: Facts
     sealed_sentence: str
     sealed_each: Sequence[Sequence[str]]
@@ -103,12 +103,18 @@ class ReportPage:
     drift_note: str = DRIFT_NOTE
     exam_heads: Sequence[str] = closing.EXAM_COLUMNS
 
+    @property
+    def sections(self) -> Sequence[FactorSection]:
+        """Return every factor that has a section of its own, in the order of the page."""
+        return [*self.accepted, *self.proven, *self.watched, *self.drawn]
 
-def build_page(results: Results, curves: Curves) -> ReportPage:
+
+def build_page(results: Results, curves: Curves, notes: RunNotes) -> ReportPage:
     """Return the whole page; parts that a run did not reach are a dash or left out."""
-    data_notes = [*results.data.notes, *collect_notes(results, data_only=True)]
+    sections = SectionBuilder(results, curves, notes)
     return ReportPage(
-        title=results.data.name or "a panel",
+        title=notes.name or results.data.name or "a panel",
+        data_name=results.data.name if notes.name else "",
         verdict=verdict_sentence(results),
         worth=worth_sentence(results),
         conclusion=conclude(results),
@@ -116,7 +122,7 @@ def build_page(results: Results, curves: Curves) -> ReportPage:
         data=_list_data(results),
         rules=_list_rules(results.settings),
         costs=_describe_run_costs(results),
-        notes=list(dict.fromkeys(data_notes)),
+        doubts=_list_doubts(results),
         timeline=_draw_timeline(results.windows),
         windows=_list_windows(results.windows),
         funnel=_draw_funnel(results),
@@ -125,19 +131,17 @@ def build_page(results: Results, curves: Curves) -> ReportPage:
         changed=operator_lines(results.operators),
         power=results.power.sentence if results.power else "",
         power_facts=_list_power(results.power),
+        power_curve=draw_power(results),
         others=alternatives.build_rules_table(results.stream_rules),
         checks_note=alternatives.SEARCH_TESTS_NOTE if results.superior else "",
         check_rows=[(test.name, test.value, test.means) for test in alternatives.list_search_tests(results)],
         baseline=build_baseline(results),
-        accepted=_build_cards(results, sort_by_trial(results.accepted), curves),
+        accepted=sections.build(sort_by_trial(results.accepted), "accepted"),
         unproven=describe_empty_result(results),
-        proven=_build_cards(results, sort_by_trial(results.proven), curves),
-        watched=_build_cards(results, sort_by_trial(results.watchlist), curves),
-        rejected=[_make_line(entry) for entry in sort_by_strength(results.rejected)[:MAX_REJECTED_IN_REPORT]],
-        rejected_note=_describe_rejected(results.rejected),
-        rejected_more=_describe_more(results.rejected, MAX_REJECTED_IN_REPORT),
-        untested=[_make_line(entry) for entry in sort_by_strength(results.untested)[:MAX_UNTESTED_IN_REPORT]],
-        untested_more=_describe_more(results.untested, MAX_UNTESTED_IN_REPORT),
+        proven=sections.build(sort_by_trial(results.proven), "proven, not tradable alone", "watched"),
+        watched=sections.build(sort_by_trial(results.watchlist), "watched"),
+        drawn=sections.build_candidates(choose_drawn(results)),
+        candidates=list_candidates(results),
         sealed=closing.exam_rows(results.sealed),
         sealed_sentence=closing.describe_exam(results.sealed, closing.find_refusal(results)),
         sealed_each=closing.exam_factor_rows(results.sealed, [entry.id for entry in results.accepted if entry.members]),
@@ -214,7 +218,7 @@ def _list_windows(windows: WindowPlan) -> Facts:
     ]
 
 
-def _draw_timeline(windows: WindowPlan) -> str | None:
+def _draw_timeline(windows: WindowPlan) -> list[str]:
     spans: list[Span] = []
     for kind, window in (("search", windows.search), ("selection", windows.selection), ("sealed", windows.sealed)):
         if window is None:
@@ -223,10 +227,11 @@ def _draw_timeline(windows: WindowPlan) -> str | None:
         if spans and (first - spans[-1].last).days > 1:
             spans.append(Span("embargo", "", spans[-1].last, first))
         spans.append(Span(kind, kind.capitalize(), first, last, f"{count(window.days)} days"))
-    return timeline("The windows: search, selection and sealed, with an embargo between them", spans) if spans else None
+    label = "The windows: search, selection and sealed, with an embargo between them"
+    return [timeline(label, spans, narrow=narrow) for narrow in (False, True)] if spans else []
 
 
-def _draw_funnel(results: Results) -> str:
+def _draw_funnel(results: Results) -> list[str]:
     attempts, prior = results.attempts, results.prior_trials
     before = f"{prior:,} more before this run" if prior else "none before this run"
     stages = [
@@ -235,7 +240,8 @@ def _draw_funnel(results: Results) -> str:
         Stage("trials on selection", results.trials, f"each is counted for good; {before}"),
         Stage("accepted", len(results.accepted), f"and {count(len(results.watchlist))} to watch"),
     ]
-    return funnel("Attempts, evaluations, trials and acceptances, on a logarithmic scale", stages)
+    label = "Attempts, evaluations, trials and acceptances, on a logarithmic scale"
+    return [funnel(label, stages), narrow_funnel(label, stages)]
 
 
 def _describe_reasons(results: Results) -> str:
@@ -268,88 +274,15 @@ def _list_power(power: SelectionPower | None) -> Facts:
     ]
 
 
-def _build_cards(results: Results, entries: Sequence[FactorEntry], curves: Curves) -> list[Card]:
-    weights = results.combination.weights if results.combination and results.combination.tested else {}
-    texts = {
-        entry.id: f"{number(weights[entry.id], 2, sign=True)} rank({entry.text})" if entry.id in weights else entry.text
-        for entry in results.entries
-    }
-    boundary = results.windows.selection.first if results.windows.selection else None
-    truth, stated = {line.id: line for line in results.truth or ()}, _list_hypotheses(results)
-    return [
-        build_card(
-            entry,
-            curves.factors.get(entry.id),
-            CardContext(boundary, texts, stated, _find_sealed(results, entry), truth.get(entry.id)),
-        )
-        for entry in entries
-    ]
+def _list_doubts(results: Results) -> list[tuple[str, str]]:
+    """Return title and text of each note on the data; the title is empty where a note has none."""
+    notes = dict.fromkeys([*results.data.notes, *collect_notes(results, data_only=True)])
+    return [_split_note(note) for note in notes]
 
 
-def _list_hypotheses(results: Results) -> dict[str, str]:
-    """Return the stated hypothesis of each factor by id; empty for one that was found without."""
-    return {
-        entry.id: entry.hypothesis.statement if entry.hypothesis and not entry.hypothesis.either_way else ""
-        for entry in results.entries
-    }
-
-
-def _find_sealed(results: Results, entry: FactorEntry) -> SealedFactor | None:
-    """Return an entry's figures on the sealed days; those of the exam itself for the combination that was examined."""
-    from ...evaluation.closing import SealedFactor
-
-    exam = results.sealed
-    if exam is None or not exam.opened:
-        return None
-    if find_tested_combination(results) is not entry:
-        return exam.factors.get(entry.id)
-    return SealedFactor(
-        sign=1, days=exam.days, rank_ic=exam.rank_ic, t=exam.t, net_sharpe=exam.net_sharpe, p_value=exam.p_value
-    )
-
-
-def sort_by_trial(entries: Iterable[FactorEntry]) -> list[FactorEntry]:
-    """Return entries in the order of their tests: the combination first."""
-    return sorted(entries, key=lambda entry: (entry.trial is None, entry.trial or 0, entry.id))
-
-
-def sort_by_strength(entries: Iterable[FactorEntry]) -> list[FactorEntry]:
-    """Return entries with a trial first, then by |t| on search."""
-    return sorted(entries, key=lambda entry: (entry.trial is None, -abs(entry.metrics.search.t or 0.0), entry.id))
-
-
-def _make_line(entry: FactorEntry) -> FactorLine:
-    search, selection = entry.metrics.search, entry.metrics.selection
-    step = find_deciding_step(entry)
-    return FactorLine(
-        id=short_id(entry.id) + (f", combination of {len(entry.members)}" if entry.members else ""),
-        text=summarise_formula(entry.text),
-        numbers=[
-            number(selection.rank_ic if selection else None, 4, sign=True),
-            p_value_text(selection.p_value if selection else None),
-            number(search.rank_ic, 4, sign=True),
-            number(search.t, 2, sign=True),
-            percent(search.turnover),
-            number(search.net_sharpe, 2, sign=True),
-        ],
-        step=step.step if step else DASH,
-        reason=step.message if step else "",
-    )
-
-
-def _describe_rejected(entries: Sequence[FactorEntry]) -> str:
-    """Return how many had a trial; empty where all or none had."""
-    tested = sum(entry.trial is not None for entry in entries)
-    without = len(entries) - tested
-    if not tested or not without:
-        return ""
-    were = "was" if without == 1 else "were"
-    return f"{plural(tested, 'trial')} proved nothing; {count(without)} more {were} refused before any trial."
-
-
-def _describe_more(entries: Sequence[FactorEntry], shown: int) -> str:
-    more = len(entries) - shown
-    return f"and {more:,} more, in results.json" if more > 0 else ""
+def _split_note(note: str) -> tuple[str, str]:
+    title, colon, text = note.partition(": ")
+    return (title, text) if colon and len(title) <= MAX_NOTE_TITLE_CHARS else ("", note)
 
 
 def collect_notes(results: Results, *, data_only: bool) -> list[str]:
@@ -415,7 +348,7 @@ def describe_variety(variety: SearchVariety) -> str:
     return f"{text}; {variety.refused} more got no branch, most because they repeated one."
 
 
-BOUND_SENTENCE = "The section above says how strong a factor would have had to be."
+BOUND_SENTENCE = "The next section says how strong a factor would have had to be."
 
 
 def describe_empty_result(results: Results) -> str:

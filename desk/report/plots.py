@@ -14,9 +14,12 @@ from datetime import date
 from .svg import Frame, Scale, drawing, element, nice_ticks, path_data
 
 WIDE_FRAME, NARROW_FRAME = Frame(520, 270), Frame(300, 170)
+NARROW_SCREEN = 360.0
+"""Width of a drawing for a telephone, in pixels; wide drawings have one each, since their letters would not be read."""
+MAX_NARROW_NOTE_CHARS = 52
 MAX_CHART_POINTS = 320  # of one drawn line: more than the pixels of paper can show
-LETTER_WIDTH = 6.5
-"""Of a date on an axis, in pixels of the drawing."""
+LETTER_WIDTH = 8.5
+"""Of a date on an axis on a narrow screen, where letters are larger, in pixels of the drawing."""
 MIN_YEARS_SHOWN = 3
 """Starts of years on an axis; where there are fewer, it shows quarters."""
 
@@ -69,7 +72,8 @@ class Bars:
     """Groups of bars: one name per group, one row of values (None: unknown) per series.
 
     The axis reaches at least to `reach` on each side that has a bar, so that bars near zero look near zero. `spreads`
-    has half the length of the whisker on each bar, by series; empty, or None for a bar without one.
+    has half the length of the whisker on each bar, by series; empty, or None for a bar without one. `one_each` is for
+    groups of which only one series has a value: its bar takes the whole width.
     """
 
     label: str
@@ -79,20 +83,24 @@ class Bars:
     frame: Frame = NARROW_FRAME
     reach: float = 0.0
     spreads: Sequence[Sequence[float | None]] = ()
+    one_each: bool = False
 
 
-def timeline(label: str, spans: Sequence[Span]) -> str:
-    """Draw the windows on one bar, each as long as its days."""
-    frame = Frame(960, 92, left=0, right=0)
+def timeline(label: str, spans: Sequence[Span], *, narrow: bool = False) -> str:
+    """Draw the windows on one bar, each as long as its days; a narrow drawing has their names alone."""
+    frame = Frame(NARROW_SCREEN if narrow else 960, 60 if narrow else 92, left=0, right=0)
     across = frame.across(spans[0].first.toordinal(), spans[-1].last.toordinal() + 1)
-    return drawing(frame.width, frame.height, label, [piece for span in spans for piece in _draw_span(span, across)])
+    pieces = [piece for span in spans for piece in _draw_span(span, across, narrow=narrow)]
+    return drawing(frame.width, frame.height, label, pieces)
 
 
-def _draw_span(span: Span, across: Scale) -> list[str]:
+def _draw_span(span: Span, across: Scale, *, narrow: bool) -> list[str]:
     left, right = across(span.first.toordinal()), across(span.last.toordinal() + 1)
     box = element("rect", class_=f"span {span.kind}", x=left, y=24.0, width=max(right - left, 1.0), height=30.0)
     if span.kind == "embargo":
         return [box]
+    if narrow:
+        return [box, element("text", span.label, class_="axis", x=left + 4, y=43.0)]
     return [
         box,
         element("text", span.label, class_="strong", x=left + 10, y=44.0),
@@ -115,6 +123,20 @@ def funnel(label: str, stages: Sequence[Stage]) -> str:
         if k + 1 < len(stages):
             pieces.append(_draw_funnel_join((k + 1) * column, middle, half, halves[k + 1]))
     return drawing(width, height, label, pieces)
+
+
+def narrow_funnel(label: str, stages: Sequence[Stage]) -> str:
+    """Draw the number that reached each step as rows, for a narrow screen; lengths are logarithmic."""
+    top = math.log10(1 + max(stage.amount for stage in stages)) or 1.0
+    pieces: list[str] = []
+    for k, stage in enumerate(stages):
+        y, width = 62.0 * k, 4.0 + (NARROW_SCREEN - 84.0) * math.log10(1 + stage.amount) / top
+        pieces.append(element("text", stage.label, class_="strong", x=0.0, y=y + 13))
+        pieces.append(element("rect", class_="stage", x=0.0, y=y + 19, width=width, height=18.0))
+        pieces.append(element("text", f"{stage.amount:,}", class_="strong", x=width + 8, y=y + 33))
+        note = (_wrap_words(stage.note, MAX_NARROW_NOTE_CHARS) or [""])[0]
+        pieces.append(element("text", note, class_="note", x=0.0, y=y + 52))
+    return drawing(NARROW_SCREEN, 62.0 * len(stages), label, pieces)
 
 
 def _draw_stage(stage: Stage, left: float, column: float, place: tuple[float, float]) -> list[str]:
@@ -191,12 +213,12 @@ def _draw_band(line: Curve, across: Scale, upward: Scale) -> str:
 
 def _draw_line(line: Curve, across: Scale, upward: Scale) -> str:
     points = [(across(line.days[k].toordinal()), upward(line.values[k])) for k in _pick_places(line)]
+    drawn = element("path", class_=f"line {line.kind}", d=path_data(points))
     if not line.filled:
-        return element("path", class_=f"line {line.kind}", d=path_data(points))
+        return drawn
     floor = upward(min(max(0.0, upward.low), upward.high))
-    return element(
-        "path", class_=f"area {line.kind}", d=path_data([(points[0][0], floor), *points, (points[-1][0], floor)])
-    )
+    shade = path_data([(points[0][0], floor), *points, (points[-1][0], floor)])
+    return element("path", class_=f"area {line.kind}", d=shade) + drawn  # the line ends where the days end
 
 
 def _draw_grid(frame: Frame, upward: Scale, axis: Callable[[float], str]) -> list[str]:
@@ -263,19 +285,21 @@ def bar_chart(bars: Bars) -> str:
 
 def _draw_group(bars: Bars, group: int, place: tuple[float, float], upward: Scale) -> list[str]:
     left, slot = place
-    room = min(0.72 * slot, 44.0 * len(bars.series))
-    width = room / len(bars.series)
+    beside = 1 if bars.one_each else len(bars.series)
+    room = min(0.72 * slot, 44.0 * beside)
+    width = room / beside
     start = left + (slot - room) / 2
     pieces: list[str] = []
     for k, (kind, row) in enumerate(bars.series):
         value = row[group]
         if value is not None:
             y = sorted((upward(value), upward(0.0)))
-            box = {"x": start + k * width, "y": y[0], "width": width - 1, "height": max(y[1] - y[0], 0.5)}
+            x = start + (k % beside) * width
+            box = {"x": x, "y": y[0], "width": max(width - 1, 1.0), "height": max(y[1] - y[0], 0.5)}
             pieces.append(element("rect", class_=f"bar {kind}", **box))
         half = bars.spreads[k][group] if bars.spreads else None
         if value is not None and half is not None:
-            middle = start + (k + 0.5) * width - 0.5
+            middle = start + (k % beside + 0.5) * width - 0.5
             ends = {"y1": upward(value - half), "y2": upward(value + half)}
             pieces.append(element("line", class_="whisker", x1=middle, x2=middle, **ends))
     return pieces

@@ -1,16 +1,20 @@
-"""The report: one HTML file without scripts or network access, made of a run's files alone."""
+"""The report: one HTML file, or a folder of them, without scripts or network access, made of a run's files."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..errors import ReportError
+from ..errors import DeskError, ReportError
+from .sections.outline import BOOK_FILE, INDEX_FILE, Places, factor_file
+from .sections.run_notes import RunNotes
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markupsafe import Markup
 
     from ...evaluation.closing import Curves, Results
     from ..remarks import ModelRemark
@@ -23,10 +27,19 @@ SEALED_FILE = "sealed.json"
 """The result on the sealed days, if they were opened after the run's close."""
 REMARK_FILE = "remark.json"
 """What a model said of the results, if the campaign's file names one for it."""
+REPORT_MARK = '<meta name="generator" content="alphaloom report">'
+"""The line by which a page of a report is recognised, and may be replaced."""
+REPORT_MARK_CHARS = 1_000
+NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
+UNIT = re.compile(r"(?<=\d) (?=%)")
+FORMULA_BREAK = re.compile(r"(?<=[(,*/+])(?=[^\s])|(?<=[^\s(,*/+-])(?=[*/])")
+"""Places inside a formula where a line may break; spaces break by themselves."""
 
 
-def write_report(run_folder: Path) -> Path:
+def write_report(run_folder: Path, notes: RunNotes | None = None) -> Path:
     """Write `report.html` from `results.json`, `curves.json`, `sealed.json` and `remark.json`, at once or not at all.
+
+    `notes` are what the record knows beside these files.
 
     Raises
     ------
@@ -35,8 +48,66 @@ def write_report(run_folder: Path) -> Path:
     """
     results = read_results(run_folder)
     target = run_folder / "report.html"
-    _replace(target, render_report(results, _read_curves(run_folder), _read_remark(run_folder)))
+    _replace(target, render_report(results, _read_curves(run_folder), _read_remark(run_folder), notes))
     return target
+
+
+def write_report_folder(run_folder: Path, target: Path, notes: RunNotes | None = None) -> Path:
+    """Write the report as a folder: `index.html`, a page for each factor and one for the book; return its first page.
+
+    Pages of an earlier report in that folder are replaced; those that this one lacks are removed.
+
+    Raises
+    ------
+    DeskError
+        The folder holds something else.
+    ReportError
+        As `write_report`.
+    """
+    results = read_results(run_folder)
+    earlier = _list_earlier_pages(target)
+    pages = render_folder(results, _read_curves(run_folder), _read_remark(run_folder), notes)
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        for path in earlier:
+            if path.name not in pages:
+                path.unlink()
+    except OSError as error:
+        raise _make_write_error(error, target) from error
+    for name, text in pages.items():
+        _replace(target / name, text)
+    return target / INDEX_FILE
+
+
+def _list_earlier_pages(target: Path) -> list[Path]:
+    """Return the pages of an earlier report in a folder, and refuse a folder that holds anything else.
+
+    Raises
+    ------
+    DeskError
+        It is a file, or a folder with files that no report wrote.
+    """
+    found = sorted(target.iterdir()) if target.is_dir() else [target] if target.exists() else []
+    foreign = [path for path in found if path == target or not _is_report_page(path)]
+    if foreign:
+        raise DeskError(
+            f"{foreign[0]} is there already, and no report wrote it.",
+            field="--folder",
+            got=str(target),
+            allowed="a new or empty folder, or one with an earlier report",
+            hint="Name another folder, or remove what is in this one.",
+            code="file_exists",
+            exit_code=1,
+        )
+    return found
+
+
+def _is_report_page(path: Path) -> bool:
+    try:
+        with path.open(encoding="utf-8") as file:
+            return path.suffix == ".html" and REPORT_MARK in file.read(REPORT_MARK_CHARS)
+    except (OSError, UnicodeDecodeError):
+        return False
 
 
 def read_results(run_folder: Path) -> Results:
@@ -79,14 +150,34 @@ def _read_remark(run_folder: Path) -> ModelRemark | None:
     return _parse(ModelRemark.read, _read_object(path), path)
 
 
-def render_report(results: Results, curves: Curves, remark: ModelRemark | None = None) -> str:
-    """Return the report's HTML; the same input gives the same bytes."""
+def render_report(
+    results: Results, curves: Curves, remark: ModelRemark | None = None, notes: RunNotes | None = None
+) -> str:
+    """Return the report's HTML as one file; the same input gives the same bytes."""
     from .page import build_page
 
+    page = build_page(results, curves, notes or RunNotes())
+    return _render("report.html.j2", page=page, remark=remark, places=Places(page))
+
+
+def render_folder(
+    results: Results, curves: Curves, remark: ModelRemark | None = None, notes: RunNotes | None = None
+) -> dict[str, str]:
+    """Return the pages of the folder form by file name."""
+    from .page import build_page
+
+    page = build_page(results, curves, notes or RunNotes())
+    pages = {INDEX_FILE: _render("report.html.j2", page=page, remark=remark, places=Places(page, INDEX_FILE))}
+    for section in page.sections:
+        file = factor_file(section.id)
+        pages[file] = _render("report_page.html.j2", page=page, section=section, places=Places(page, file))
+    pages[BOOK_FILE] = _render("report_page.html.j2", page=page, section=None, places=Places(page, BOOK_FILE))
+    return pages
+
+
+def _render(template: str, **content: object) -> str:
     style = (TEMPLATE_FOLDER / "report.css").read_text(encoding="utf-8")
-    page = build_page(results, curves)
-    template = environment().get_template("report.html.j2")
-    return template.render(page=page, style=style, remark=remark).strip() + "\n"
+    return environment().get_template(template).render(style=style, **content).strip() + "\n"
 
 
 def environment() -> Environment:
@@ -94,13 +185,28 @@ def environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     # Any text may come from a model, so all text is escaped; the template marks only our own drawings as safe.
-    return Environment(
+    made = Environment(
         loader=FileSystemLoader(TEMPLATE_FOLDER),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=_keep_units,
     )
+    made.filters["breakable"] = make_breakable
+    return made
+
+
+def _keep_units(value: object) -> object:
+    """Return a text whose numbers stay on the line of their unit; anything else, escaped texts too, as it is."""
+    return UNIT.sub(NO_BREAK_SPACE, value) if type(value) is str else value
+
+
+def make_breakable(formula: str) -> Markup:
+    """Return a formula, escaped, that may break after an opening parenthesis, a comma and an operator, in no name."""
+    from markupsafe import Markup, escape
+
+    return Markup("<wbr>").join(escape(part) for part in FORMULA_BREAK.split(formula))
 
 
 def _read_object(path: Path) -> dict[str, Any]:
@@ -141,9 +247,13 @@ def _replace(target: Path, text: str) -> None:
     try:
         write_whole(target, text.encode())
     except OSError as error:
-        raise ReportError(
-            f"the report cannot be written ({error.strerror or error})",
-            field="run",
-            got=str(target.parent),
-            hint="free some disk space or make the folder writable, then: alphaloom report RUN",
-        ) from error
+        raise _make_write_error(error, target.parent) from error
+
+
+def _make_write_error(error: OSError, folder: Path) -> ReportError:
+    return ReportError(
+        f"the report cannot be written ({error.strerror or error})",
+        field="run",
+        got=str(folder),
+        hint="free some disk space or make the folder writable, then: alphaloom report RUN",
+    )

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from ...evaluation.closing import CleanFigures, FactorStress, StressScenario, StressTable
 
 
-MATRIX_WIDTH, LABEL_WIDTH, CELL_WIDTH, ROW_HEIGHT, HEAD_HEIGHT, BAND_HEIGHT = 960.0, 318.0, 62.0, 20.0, 52.0, 27.0
+LABEL_WIDTH, CELL_WIDTH, ROW_HEIGHT, HEAD_HEIGHT, BAND_HEIGHT = 318.0, 62.0, 20.0, 52.0, 27.0
+RIGHT_MARGIN = 10.0
+"""Room for the title of the last column, which is wider than a cell."""
 FACTORS_PER_MATRIX = 5
 """Factors beside each other in one picture."""
 SECOND_COLUMN = {"history": "net Sharpe", "regime": "net Sharpe", "data": "values left", "fill": "net Sharpe"}
@@ -30,10 +32,15 @@ MIN_COVERAGE_HOLDS = 0.9
 
 @dataclass(frozen=True)
 class StressPage:
-    """The report's section on stress: a sentence for each factor, pictures of five factors each, and the rule."""
+    """The report's section on stress: a sentence for each factor, pictures, and the rule.
+
+    `matrices` are pictures of up to five factors beside each other, with their width in pixels; `single` are those of
+    one factor each, for narrow screens, and empty where there is one factor.
+    """
 
     sentences: Sequence[tuple[str, str]]
-    matrices: Sequence[str]
+    matrices: Sequence[tuple[str, float]]
+    single: Sequence[tuple[str, float]]
     rule: str
 
 
@@ -46,15 +53,20 @@ def build_stress_page(stress: StressTable | None) -> StressPage | None:
     days = f"On the search window's days only, {window.first} to {window.last}; seed {stress.seed}."
     return StressPage(
         sentences=[(short_id(name), factor.sentence) for name, factor in factors],
-        matrices=[
-            _draw_matrix(factors[start : start + FACTORS_PER_MATRIX])
-            for start in range(0, len(factors), FACTORS_PER_MATRIX)
-        ],
+        matrices=_draw_matrices(factors, FACTORS_PER_MATRIX),
+        single=_draw_matrices(factors, 1) if len(factors) > 1 else [],
         rule=f"{COMPARISON_NOTE} {days} {stress.rule}",
     )
 
 
-def _draw_matrix(factors: Sequence[tuple[str, FactorStress]]) -> str:
+def _draw_matrices(factors: Sequence[tuple[str, FactorStress]], beside: int) -> list[tuple[str, float]]:
+    """Draw so many factors beside each other in a picture, and return each picture with its width."""
+    groups = [factors[start : start + beside] for start in range(0, len(factors), beside)]
+    widths = [LABEL_WIDTH + 2 * len(group) * CELL_WIDTH + RIGHT_MARGIN for group in groups]
+    return [(_draw_matrix(group, width), width) for group, width in zip(groups, widths, strict=True)]
+
+
+def _draw_matrix(factors: Sequence[tuple[str, FactorStress]], width: float) -> str:
     """Draw the heat table."""
     columns = [{scenario.code: scenario for scenario in factor.scenarios} for _, factor in factors]
     pieces = [piece for k, (name, factor) in enumerate(factors) for piece in _draw_head(name, factor.clean, k)]
@@ -70,7 +82,7 @@ def _draw_matrix(factors: Sequence[tuple[str, FactorStress]]) -> str:
                 pieces += _draw_cells(column[code], LABEL_WIDTH + 2 * k * CELL_WIDTH, y)
         y += ROW_HEIGHT
     label = "What each accepted factor keeps under each stress, in per cent of its clean figure"
-    return drawing(MATRIX_WIDTH, y + 4.0, label, pieces)
+    return drawing(width, y + 4.0, label, pieces)
 
 
 def _list_scenarios(columns: Sequence[Mapping[str, StressScenario]]) -> dict[str, StressScenario]:

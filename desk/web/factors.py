@@ -13,7 +13,6 @@ from ...evaluation import AWAITING
 from ...ledger import cut_listed, cut_member
 from ..errors import DeskError
 from ..figures import (
-    any_value,
     count,
     describe_added_value,
     describe_costs,
@@ -26,7 +25,7 @@ from ..figures import (
 from ..formula_views import DialectText, TreeBranch, draw_tree, read_formula, write_dialects
 from ..lineage import Lineage, LineageReader
 from ..profile import profile_rows
-from ..report.cards import Card, CardContext, build_card
+from ..report.cards import Card, CardContext, build_card, list_weak_points
 from ..report.case_page import list_idea
 from ..report.factor_page import (
     StressSection,
@@ -36,13 +35,14 @@ from ..report.factor_page import (
     draw_regimes,
 )
 from ..report.gate_steps import find_deciding_step, list_steps
+from ..report.sections.trial_price import list_trial
 from .campaigns import UNDECIDED
 from .pages import PageRequest
 from .review import is_blind_for, send_to_judge
 from .tear_sheet import TearSheet, build_tear_sheet
 
 if TYPE_CHECKING:
-    from ...evaluation.closing import DailyRankICByWindow, FactorEntry, SealedFactor, SelectionMetrics
+    from ...evaluation.closing import DailyRankICByWindow, FactorEntry, SealedFactor
     from ...factors import Expression
     from ...factors.similarity import Likeness
     from ...ledger import Evaluation, Ledger, Run, VerdictRow
@@ -356,9 +356,8 @@ def _find_nearest(record: FactorRecord, expression: Expression) -> list[Likeness
 
 def list_price(record: FactorRecord) -> Pairs:
     """Return what a factor's trial had to show and showed; without one, what the run's next trial would have to."""
-    selection = record.entry.metrics.selection
-    if selection is not None and selection.p_value is not None:
-        return _list_trial(record, selection)
+    if paid := list_trial(record.entry):
+        return paid
     power = record.results.get("power") or {}
     if not power:
         return []
@@ -368,29 +367,6 @@ def list_price(record: FactorRecord) -> Pairs:
         ("smallest RankIC that it could prove", number(power.get("rank_ic_provable"), 4)),
         ("true RankIC that it would prove four times in five", number(power.get("rank_ic_likely"), 4)),
     ]
-
-
-def _list_trial(record: FactorRecord, selection: SelectionMetrics) -> Pairs:
-    sign = -1 if (record.entry.metrics.search.rank_ic or 0.0) < 0 else 1
-    tested = selection.added.rank_ic if selection.added else selection.rank_ic
-    power, costs = selection.power, selection.costs
-    beside = f", beside {plural(len(selection.beside), 'earlier formula')}" if selection.beside else ""
-    rows = [
-        ("test", f"no. {any_value(record.entry.trial)}, {_count_before(selection)}"),
-        ("p, one-sided", f"{p_value_text(selection.p_value)} (threshold {p_value_text(selection.level)})"),
-        (f"RankIC that was tested{beside}", number(sign * tested, 4, sign=True) if tested is not None else ""),
-    ]
-    if power:
-        rows.append(("smallest significant RankIC", number(power.rank_ic_provable, 4)))
-        rows.append(("t, and the t it needed", f"{number(power.t, 2)} (needed {number(power.t_required, 2)})"))
-    if costs:
-        paid = f"{number(costs.search, 2, sign=True)} on search, {number(costs.selection, 2, sign=True)} on selection"
-        rows.append(("Sharpe ratio after costs; neither may be negative", paid))
-    return [(label, value) for label, value in rows if value]
-
-
-def _count_before(selection: SelectionMetrics) -> str:
-    return plural(selection.discoveries_before or 0, "discovery before it", "discoveries before it")
 
 
 # The account: sentences made from the record alone.
@@ -417,8 +393,8 @@ def _tell(record: FactorRecord, lineage: Lineage) -> Iterator[str]:
     search = entry.metrics.search
     span = f"{search.window.first} to {search.window.last}" if search.window else "the search days"
     yield f"{describe_strength(search)} Those days are {span}."
-    if search.weaknesses:
-        yield f"Weak points seen there: {'; '.join(weak.text for weak in search.weaknesses)}."
+    if weak := list_weak_points(entry):
+        yield f"Weak points seen there: {'; '.join(weak)}."
     steps = list_steps(entry) if record.verdict else []
     passed = [step.step for step in steps if step.mark == "passed"]
     if passed:

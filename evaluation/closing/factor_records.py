@@ -401,7 +401,7 @@ class DailyRankIC(ResultsPart):
     Attributes
     ----------
     net
-        Return after costs of each day in the direction held, decimal; empty in sheets and in runs before 2026-11-28.
+        Return after costs of each day in the direction held, decimal; empty in sheets and older runs.
     quintiles
         By month (YYYY-MM), the return of each quintile above the mean of all symbols before costs, decimal, lowest
         values first; empty where `net` is.

@@ -196,16 +196,22 @@ def nothing_accepted() -> JSON:
     return results() | empty | {"warnings": []}
 
 
+def series(days: list[str], mean: float, rng: np.random.Generator) -> JSON:
+    """Return the daily series of one window; the first day has no RankIC and no return."""
+    rank_ic, net = rng.normal(mean, 0.11, len(days)), rng.normal(0.0002, 0.003, len(days))
+    quintiles = {month: [k * 0.002 for k in range(-2, 3)] for month in sorted({day[:7] for day in days})}
+    lines = {"rank_ic": [None, *rank_ic[1:].tolist()], "net": [None, *net[1:].tolist()]}
+    return {"dates": days, **lines, "quintiles": quintiles}
+
+
 def curves(seed: int = 3) -> JSON:
     """Return the daily lines that belong to `results`."""
     rng = np.random.default_rng(seed)
     found: JSON = {}
-    for item in [*results()["accepted"], *results()["watchlist"]]:
+    tested = [item for item in results()["rejected"] if item["trial"]]
+    for item in [*results()["accepted"], *results()["watchlist"], *tested]:
         mean = item["metrics"]["search"]["rank_ic"]
-        found[item["id"]] = {
-            "search": {"dates": SEARCH, "rank_ic": [None, *rng.normal(mean, 0.11, len(SEARCH) - 1).tolist()]},
-            "selection": {"dates": SELECTION, "rank_ic": rng.normal(0.9 * mean, 0.11, len(SELECTION)).tolist()},
-        }
+        found[item["id"]] = {"search": series(SEARCH, mean, rng), "selection": series(SELECTION, 0.9 * mean, rng)}
     equity = np.cumprod(1 + rng.normal(0.0004, 0.004, len(SEALED)))
     fall = equity / np.maximum.accumulate(equity) - 1
     found["book"] = {"dates": SEALED, "equity": equity.tolist(), "drawdown": fall.tolist()}

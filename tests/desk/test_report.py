@@ -5,16 +5,24 @@ import re
 from collections.abc import Callable
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from alphaloom.campaign.trade import BOUNDS_NOTE
 from alphaloom.desk import write_report
-from alphaloom.desk.errors import ReportError
+from alphaloom.desk.errors import DeskError, ReportError
+from alphaloom.desk.report.cards import list_weak_points
+from alphaloom.desk.report.report import environment, make_breakable, write_report_folder
+from alphaloom.desk.report.sections.returns import draw_returns
+from alphaloom.desk.report.sections.run_notes import RunNotes
+from alphaloom.evaluation.closing import DailyRankICByWindow, FactorEntry
 
 from . import example
 
 Run = Callable[..., Path]
+NO_BREAK = "\N{NO-BREAK SPACE}"
+SCRIPT = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
 
 
 def html(folder: Path) -> str:
@@ -24,8 +32,11 @@ def html(folder: Path) -> str:
 def test_every_part_is_there(finished: Run) -> None:
     titles = re.findall(r"<h2>(.+?)</h2>", html(finished()))
     assert titles == [
-        "Data and windows", "What was tried", "What could have been proven", "What other rules would have said",
-        "Accepted", "Watchlist", "Rejected", "The book", "Sealed exam", "Risk gate", "Spend",
+        "Sealed (hold-out) exam", "Notes and doubts on the data",
+        "Accepted", "Watchlist", "Tested, not accepted",
+        "The book", "Risk gate",
+        "What was tried", "Data, windows and rules", "Refused before a test", "Spend",
+        "What could have been proven", "What other rules would have said", "Tests of the search as a whole",
     ]  # fmt: skip  # a table
 
 
@@ -37,7 +48,7 @@ def test_the_verdict_comes_first_and_names_the_researcher(finished: Run) -> None
 
 def test_a_card_shows_the_formula_its_words_and_every_reason(finished: Run) -> None:
     text = html(finished())
-    assert '<pre class="formula">rank(ts_std(returns, 30)) * -1</pre>' in text
+    assert '<pre class="formula">rank(<wbr>ts_std(<wbr>returns, 30)) * -1</pre>' in text
     assert text.count('<article class="card accepted"') == 3
     assert text.count('<article class="card watched"') == 1
     for reason in example.reasons():
@@ -63,17 +74,23 @@ def test_a_window_not_reached_is_a_dash(finished: Run) -> None:
 
 
 def test_text_from_models_is_escaped(finished: Run) -> None:
-    attack = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
+    attack = SCRIPT
     entry = example.entry("f1", attack, 0.03, trial=1)
     entry["hypothesis"] |= {"statement": attack, "mechanism": attack, "refuted_by": attack}
     entry["reasons"][0] |= {"step": attack, "message": attack, "numbers": {attack: attack}}
     entry["explained"] = attack
     entry["metrics"]["search"] |= {"decay": {"5": 0.1}, "by_year": {attack: 0.1}, "warnings": [{"message": attack}]}
-    text = html(
-        finished(example.results() | {"accepted": [entry], "rejected": [entry], "warnings": [{"message": attack}]})
-    )
-    assert "<script" not in text
-    assert "<img" not in text
+    warnings = [{"message": attack}, {"code": "data", "message": attack}]
+    run = finished(example.results() | {"accepted": [entry], "rejected": [entry], "warnings": warnings})
+    idea = {"who_is_on_the_other_side": attack, "why_it_persists": attack}
+    notes = RunNotes(attack, {entry["hypothesis"]["id"]: idea})
+    pages = [write_report(run, notes), *write_report_folder(run, run / "pages", notes).parent.iterdir()]
+    assert len(pages) == 5
+    for path in pages:
+        text = path.read_text(encoding="utf-8")
+        assert "&lt;script&gt;" in text
+        assert "<script" not in text
+        assert "<img" not in text
 
 
 def test_nothing_is_fetched(finished: Run) -> None:
@@ -111,7 +128,7 @@ def test_a_run_without_results_says_how_to_get_them(tmp_path: Path) -> None:
 def test_the_risk_gate_shows_what_it_refused_and_why(finished: Run) -> None:
     text = html(finished())
     assert row_of(text, "AAA") == ["AAA", "610 (579.5 to 640.5)", "single name cap"]
-    assert row_of(text, "gross cap") == ["gross cap", "19,800", "20,000", "holds"]
+    assert row_of(text, "gross cap") == ["gross cap", "19,800", "20,000", "1 %", "holds"]
     assert "for the next trading day after 2024-10-01: 2024-10-02, unless that is a holiday" in plain(text)
 
 
@@ -148,7 +165,7 @@ def test_a_search_that_a_budget_ended_says_so(finished: Run) -> None:
 def row_of(text: str, first: str) -> list[str]:
     """Return the cells of the table row that begins with one."""
     rows = (re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall(r"<tr.*?</tr>", text, re.DOTALL))
-    return next(row for row in rows if row and row[0] == first)
+    return next([unescape(cell).replace(NO_BREAK, " ") for cell in row] for row in rows if row and row[0] == first)
 
 
 def plain(text: str) -> str:
@@ -211,7 +228,7 @@ def test_costs_are_said_once_before_any_figure(finished: Run) -> None:
 
 
 def test_the_rules_show_every_threshold_of_the_run(finished: Run) -> None:
-    said = part(html(finished()), "Data and windows")
+    said = part(html(finished()), "Data, windows and rules")
     for rule in (
         "Expected share of false acceptances, at most 4 %",
         "Watchlist p-value threshold 0.03",
@@ -230,7 +247,7 @@ def test_costs_that_were_not_recorded_are_not_made_up(finished: Run) -> None:
     results = example.results()
     del results["settings"]
     text = html(finished(results))
-    assert "Rules" not in part(text, "Data and windows")
+    assert "Rules" not in part(text, "Data, windows and rules")
     assert "After costs means after costs that are not recorded" in text.partition("</header>")[0]
 
 
@@ -252,7 +269,7 @@ def test_windows_that_are_not_those_asked_for_are_told_before_anything_else(fini
 
 
 def test_an_unopened_seal_claims_nothing_of_other_runs(finished: Run) -> None:
-    said = part(html(finished(example.nothing_accepted(), {})), "Sealed exam")
+    said = part(html(finished(example.nothing_accepted(), {})), "Sealed (hold-out) exam")
     assert "This run did not open the sealed window." in said
     assert "unseen" not in said
 
@@ -268,7 +285,7 @@ def test_other_rules_stand_beside_the_one_that_decides(finished: Run) -> None:
 
 
 def test_the_search_is_tested_in_plain_words(finished: Run) -> None:
-    said = part(html(finished()), "What other rules would have said").replace("&#39;", "'")
+    said = part(html(finished()), "Tests of the search as a whole").replace("&#39;", "'")
     for words in (
         "Combinatorial cross-validation +0.0270 (+0.0210 to +0.0330)",
         "gave a RankIC of +0.0510 there; held on the days left out it gave this: median and range of 5 paths",
@@ -336,7 +353,7 @@ def test_what_operators_did_is_told_over_all_weaknesses_and_where_it_helped_most
 def test_a_cell_of_a_wide_table_knows_its_column_where_rows_are_stacked(finished: Run) -> None:
     text = html(finished())
     tables = re.findall(r'<table class="([^"]*)"(.*?)</table>', text, re.DOTALL)
-    wide = [(kind, body) for kind, body in tables if kind not in ("measures", "members")]
+    wide = [(kind, body) for kind, body in tables if kind not in ("measures", "members", "months", "exposures")]
     assert wide
     for kind, body in wide:
         assert kind.startswith("stacks "), kind
@@ -345,7 +362,8 @@ def test_a_cell_of_a_wide_table_knows_its_column_where_rows_are_stacked(finished
 
 
 def test_an_equity_of_one_year_has_dates_of_its_quarters(finished: Run) -> None:
-    drawing = html(finished()).partition('aria-label="Equity after costs"')[2].partition("</svg>")[0]
+    book = html(finished()).partition('id="book"')[2]
+    drawing = book.partition('aria-label="Equity after costs"')[2].partition("</svg>")[0]
     assert len(re.findall(r">\d{4}-\d{2}</text>", drawing)) >= 3
 
 
@@ -358,3 +376,174 @@ def test_the_exam_names_who_holds_alone(finished: Run) -> None:
     results = example.results()
     text = html(finished(results | {"sealed": results["sealed"] | {"factors": factors}}))
     assert row_of(text, "f01234567") == ["f01234567", "+0.0200", "+3.00", "0.01", "holds", "+0.40"]
+
+
+# The order in which an analyst reads, and the folder form.
+
+
+def anchors_of(text: str) -> set[str]:
+    return set(re.findall(r'\bid="([^"]+)"', text))
+
+
+def links_of(text: str) -> list[str]:
+    return re.findall(r'href="([^"]+)"', text)
+
+
+@pytest.mark.parametrize("results", [example.results(), example.nothing_accepted(), {"format": 1}])
+def test_every_link_of_the_report_leads_to_a_section(finished: Run, results: dict[str, Any]) -> None:
+    text = html(finished(results))
+    assert len(links_of(text)) >= 8
+    assert {link.removeprefix("#") for link in links_of(text)} <= anchors_of(text)
+    places = [text.index(f'href="#{name}"') for name in ("hold-out", "accepted", "book", "tried", "rules")]
+    assert places == sorted(places)
+
+
+def test_the_name_of_the_campaign_is_the_title(finished: Run) -> None:
+    text = write_report(finished(), RunNotes("calm-names")).read_text(encoding="utf-8")
+    assert "<title>Alphaloom report: calm-names (synthetic-7)</title>" in text
+    assert "<h1>calm-names</h1>" in text
+    assert "<h1>synthetic-7</h1>" in html(finished())
+
+
+def test_the_folder_has_the_same_sections_and_every_link_leads_to_one(finished: Run, tmp_path: Path) -> None:
+    run, target = finished(), tmp_path / "mailed"
+    first = write_report_folder(run, target)
+    pages = {path.name: path.read_text(encoding="utf-8") for path in target.iterdir()}
+    names = [f"factor-{entry['id']}.html" for word in ("accepted", "watchlist") for entry in example.results()[word]]
+    assert (first.name, set(pages)) == ("index.html", {"index.html", "book.html", *names})
+    for name, text in pages.items():
+        for link in links_of(text):
+            file, _, anchor = link.partition("#")
+            assert not anchor or anchor in anchors_of(pages[file or name]), (name, link)
+            assert (file or name) in pages
+    sections = re.findall(r"<h2>(.+?)</h2>", html(run))
+    assert sorted(re.findall(r"<h2>(.+?)</h2>", "".join(pages.values()))) == sorted(sections)
+    write_report_folder(run, target)
+    assert {path.name: path.read_text(encoding="utf-8") for path in target.iterdir()} == pages
+
+
+def test_a_folder_keeps_no_page_of_an_earlier_report_and_no_foreign_file_is_lost(finished: Run, tmp_path: Path) -> None:
+    target = tmp_path / "mailed"
+    write_report_folder(finished(), target)
+    write_report_folder(finished(example.nothing_accepted(), {}), target)
+    assert sorted(path.name for path in target.iterdir()) == [
+        "book.html",
+        "factor-f7777000077770000.html",
+        "index.html",
+    ]
+    (target / "thesis.html").write_text("mine")
+    with pytest.raises(DeskError, match="no report wrote it"):
+        write_report_folder(finished(), target)
+    assert (target / "thesis.html").read_text() == "mine"
+    assert len(list(target.iterdir())) == 4
+
+
+def test_a_factor_shows_what_an_analyst_asks_for(finished: Run) -> None:
+    results = example.results()
+    entry = results["accepted"][0]
+    entry["hypothesis"]["who_is_on_the_other_side"] = "sellers in a hurry"
+    entry["metrics"]["selection"] |= {"level": 0.0027, "power": {"rank_ic_provable": 0.02, "t": 4.4, "t_required": 3.3}}
+    entry["profile"] = {"exposures": {"size": -0.31}, "by_regime": {"calm": {"rank_ic": 0.02, "t": 2.0, "days": 90}}}
+    text = html(finished(results))
+    article = text.partition(f'id="{entry["id"]}"')[2].partition("</article>")[0]
+    for drawing in (
+        "Equity after costs", "Drawdown after costs", "Cumulative daily RankIC", "Return of each quintile",
+        "RankIC by month", "Days by their RankIC", "Mean return by quintile", "RankIC by horizon in days",
+        "RankIC by year", "RankIC by market regime",
+    ):  # fmt: skip  # a table
+        assert f'aria-label="{drawing}"' in article, drawing
+    said = plain(article)
+    for words in (
+        "who is on the other side sellers in a hurry",
+        "p, one-sided 0.00021 (threshold 0.0027)",
+        "smallest significant RankIC 0.0200",
+        "t, and the t it needed 4.40 (needed 3.30)",
+        "size \N{MINUS SIGN}0.31",
+        "Jan Feb Mar",
+    ):
+        assert words in said, words
+    years = [row[0] for row in re.findall(r"<tr><td>(20\d\d)</td>((?:<td[^>]*>[^<]*</td>){13})</tr>", article)]
+    assert years == [str(year) for year in range(int(example.SEARCH[0][:4]), int(example.SELECTION[-1][:4]) + 1)]
+
+
+def test_months_of_returns_compound_to_those_of_the_year() -> None:
+    net = [0.01, -0.02, None, 0.03]
+    days = ("2020-01-02", "2020-01-03", "2020-02-03", "2021-02-04")
+    curve = DailyRankICByWindow.read({"search": {"dates": days, "rank_ic": [0.1] * 4, "net": net}})
+    (first, cells), (second, others) = draw_returns(curve).months
+    assert (first, [cell.text for cell in cells if cell.text]) == ("2020", ["\N{MINUS SIGN}1.0", "\N{MINUS SIGN}1.0"])
+    assert (second, [(cell.text, cell.style) for cell in others if cell.text]) == ("2021", [("3.0", "up")] * 2)
+    assert draw_returns(None).months == []
+
+
+def test_nothing_accepted_has_the_curves_of_what_was_tested_and_the_power_curve(finished: Run) -> None:
+    text = html(finished(example.nothing_accepted()))
+    assert 'aria-label="Chance of acceptance by true RankIC"' in text
+    assert text.index("<h2>What could have been proven</h2>") < text.index("<h2>Watchlist</h2>")
+    article = text.partition('id="f7777000077770000"')[2].partition("</article>")[0]
+    assert 'aria-label="Equity after costs"' in article
+    assert 'aria-label="Mean return by quintile"' in article
+
+
+def test_nothing_tested_has_the_strongest_candidates_drawn(finished: Run) -> None:
+    untested = [example.entry(f"f{k}", f"ts_mean(returns, {k + 2})", 0.02 + k / 1e3, "search") for k in range(3)]
+    for entry in untested:
+        entry["hypothesis"]["id"] = "h1"
+    results = example.nothing_accepted() | {"rejected": [], "untested": untested, "trials": 0}
+    said = part(html(finished(results, {})), "The strongest on search days")
+    assert "None of these factors was tested" in said
+    assert "ts_mean( returns, 4)" in said
+    assert said.count("not tested factor") == 1, "the three have one hypothesis"
+
+
+def test_factors_that_failed_were_refused_or_never_tested_stand_apart(finished: Run) -> None:
+    results = example.results()
+    old = example.entry("f00000000000000aa", "rank(high)", 0.01)
+    old["reasons"] = [{"step": "search", "passed": False, "message": "not tested: weak", "numbers": {}}]
+    results["rejected"].append(old)
+    text = html(finished(results))
+    assert "f77770000" in part(text, "Tested, not accepted")
+    assert "f77770000" not in part(text, "Refused before a test")
+    assert "rank( high)" in part(text, "Never tested")
+    assert "rank( high)" not in part(text, "Refused before a test")
+
+
+def test_a_note_on_the_data_is_a_box_with_a_title(finished: Run) -> None:
+    results = example.results()
+    results["data"]["notes"] = ["suspicious bars: 1,259 have a high below the close", "one note"]
+    text = html(finished(results))
+    assert '<p class="doubt-title">suspicious bars</p><p>1,259 have a high below the close</p>' in text
+    assert text.count('<div class="doubt-box">') == 3
+
+
+@pytest.mark.parametrize(
+    ("formula", "shown"),
+    [
+        ("rank(ts_std(returns, 30)) * -1", "rank(<wbr>ts_std(<wbr>returns, 30)) * -1"),
+        ("a*b/ts_mean(c,5)", "a<wbr>*<wbr>b<wbr>/<wbr>ts_mean(<wbr>c,<wbr>5)"),
+        ("<b>&(x", "&lt;b&gt;&amp;(<wbr>x"),
+    ],
+)
+def test_a_formula_breaks_at_its_operators_and_in_no_name(formula: str, shown: str) -> None:
+    assert str(make_breakable(formula)) == shown
+
+
+def test_a_figure_stays_on_the_line_of_its_per_cent(finished: Run) -> None:
+    text = html(finished())
+    assert f"31{NO_BREAK}%" in text
+    assert not re.search(r"<t[dh][^>]*>[^<]*\d %", text)
+
+
+@pytest.mark.parametrize(("tiles", "in_a_row"), [(6, ""), (7, "tiles-4"), (9, "tiles-5"), (13, "tiles-5")])
+def test_no_tile_is_left_over_alone(tiles: int, in_a_row: str) -> None:
+    page = environment().from_string('{% from "card.html.j2" import facts %}{{ facts(pairs, "strip") }}')
+    opening = page.render(pairs=[("label", "value")] * tiles).partition(">")[0]
+    assert opening.strip() == '<dl class="' + f"strip {in_a_row}".strip() + '"'
+    assert not in_a_row or tiles % int(in_a_row[-1]) != 1
+
+
+@pytest.mark.parametrize(("t", "told"), [(0.8, False), (3.2, True)])
+def test_the_best_year_is_no_weak_point_of_a_rank_ic_of_zero(t: float, told: bool) -> None:
+    weak = {"code": "one_year", "message": "less than half remains without the best year"}
+    entry = FactorEntry.read({"id": "f1", "metrics": {"search": {"t": t, "weaknesses": [weak]}}})
+    assert bool(list_weak_points(entry)) is told

@@ -68,7 +68,8 @@ def stressed(*names: str) -> JSON:
 def test_the_picture_has_a_column_for_each_factor_and_a_cell_for_each_figure() -> None:
     page = build_stress_page(Results.read(stressed("f1", "f2")).stress)
     assert page is not None
-    (picture,) = page.matrices
+    ((picture, width),) = page.matrices
+    assert picture.startswith(f'<svg viewBox="0 0 {width:g} ')
     assert picture.count('class="strong"') == 2 + 4
     assert picture.count('<rect class="cell') == 2 * 6
     assert [picture.count(f'class="cell {word}"') for word in ("breaks", "unclear", "untested", "weakens")] == [
@@ -85,7 +86,7 @@ def test_the_picture_has_a_column_for_each_factor_and_a_cell_for_each_figure() -
 def test_more_factors_than_stand_beside_each_other_make_another_picture() -> None:
     page = build_stress_page(Results.read(stressed(*(f"f{number}" for number in range(6)))).stress)
     assert page is not None
-    assert len(page.matrices) == 2
+    assert (len(page.matrices), len(page.single)) == (2, 6)
     assert len(page.sentences) == 6
 
 

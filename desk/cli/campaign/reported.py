@@ -9,13 +9,14 @@ from typing import ClassVar
 from ....campaign import Campaign as SilentCampaign, Settings
 from ....ledger import Ledger
 from ...report.report import write_report
+from ...report.sections.run_notes import read_run_notes
 from ...run_remark import add_run_remark
 
 
 def write_run_report(settings: Settings, ledger: Ledger, run: str) -> Path:
     """Let the campaign's local model remark on the results, then write the report."""
     add_run_remark(settings, ledger, run)
-    return write_report(ledger.runs.folder(run))
+    return write_report(ledger.runs.folder(run), read_run_notes(ledger, run))
 
 
 class Campaign(SilentCampaign):

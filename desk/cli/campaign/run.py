@@ -26,7 +26,7 @@ from ..options import (
     Workspace,
     check_campaign_file,
 )
-from ..run_lookup import run_folder
+from ..run_lookup import read_run
 from .progress import Show, show_progress
 from .status import STATE_DONE, STATE_RUNNING, RunStanding, open_run
 
@@ -92,11 +92,22 @@ def resume(
     )
 
 
-def report(run: RunName, workspace: Workspace = None, as_json: AsJson = False) -> None:
-    """Write the report of a finished run again."""
-    from ...report.report import write_report
+def report(
+    run: RunName,
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            "--folder", metavar="DIR", help="Write a folder instead: index.html, a page each for factors, book."
+        ),
+    ] = None,
+    workspace: Workspace = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write the report of a finished run again: one HTML file, or a folder of pages."""
+    from ...report.report import write_report, write_report_folder
 
-    path = write_report(run_folder(run, workspace))
+    files, notes = read_run(run, workspace)
+    path = write_report_folder(files, folder, notes) if folder else write_report(files, notes)
     if as_json:
         print_object({"report": str(path.resolve())})
     else:

@@ -9,7 +9,8 @@ from ...figures import DASH, number, p_value_text, short_id
 from ...report.baseline import baseline_sentence, worth_sentence
 from ...report.conclusion import conclude, verdict_sentence
 from ...report.gate_steps import find_deciding_step, list_steps
-from ...report.page import collect_notes, sort_by_strength, sort_by_trial
+from ...report.page import collect_notes
+from ...report.sections.candidates import sort_by_strength, sort_by_trial
 from ..formula_source import summarise_formula
 
 if TYPE_CHECKING:

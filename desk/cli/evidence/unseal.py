@@ -12,6 +12,7 @@ import typer
 from ...errors import DeskError
 from ...report.closing import describe_exam, exam_factor_rows, exam_rows
 from ...report.report import SEALED_FILE, read_results, write_report
+from ...report.sections.run_notes import read_run_notes
 from ..console import print_object, print_plain, stderr_console, stdout_console
 from ..options import AsJson, By, RunName, Workspace, signed_reason
 from ..run_lookup import locate_run
@@ -87,12 +88,12 @@ def open_sealed_days(name: str, place: Path, reason: str) -> UnsealResult:
         folder = ledger.runs.folder(row.id)
         with ledger.runs.lock(row.id):
             ledger.artefacts.check(row.id)
-            results = read_results(folder)
+            results, notes = read_results(folder), read_run_notes(ledger, row.id)
             if results.sealed:
                 note = REPEATED_NOTE.format(number=results.sealed.number)
-                return UnsealResult(row.id, results.sealed, write_report(folder), note)
+                return UnsealResult(row.id, results.sealed, write_report(folder, notes), note)
             exam, note = _write_opening(ledger, row, [entry.id for entry in results.accepted], reason)
-            return UnsealResult(row.id, exam, write_report(folder), note)
+            return UnsealResult(row.id, exam, write_report(folder, notes), note)
 
 
 def _refuse_unfinished(row: Run) -> None:
