@@ -35,7 +35,7 @@ ledger = test_library.ledger
 
 @pytest.fixture
 def kept(ledger: Ledger) -> Ledger:
-    """Return a ledger that accepted a factor, with two quarters and a bit of new days; another one was put in by hand."""
+    """Return a ledger that accepted a factor, with two quarters of new days and a bit; another was put in by hand."""
     add_accepted(ledger, "one", NAME)
     add_by_hand(ledger, parse(OWN), "2026-01-01")
     days_since(ledger, KEPT, 0.03)

@@ -17,6 +17,7 @@ import pytest
 from alphaloom.evaluation import Reviews
 from alphaloom.ledger import Ledger
 
+from ..books import BOOK, EMPTY, PLANTED, lay_books
 from ..workspace import CASE, CHILD, LEAK, lay, lay_seal
 
 pytestmark = pytest.mark.slow
@@ -28,6 +29,8 @@ PLACES = {
     "inbox": "/inbox", "case": f"/runs/r1/cases/{CASE}", "alarm": f"/runs/r1/alarms/{LEAK}", "runs": "/runs",
     "run": "/runs/r1", "library": "/library", "factor": f"/library/{LEAK}", "books": "/books", "lost": "/nowhere",
     "scored": f"/runs/r1/factors/{CHILD}", "models": "/runs/r1/models", "seal": "/runs/r2/seal",
+    "book": f"/books/{BOOK}", "positions": f"/books/{BOOK}/positions", "refusals": f"/books/{BOOK}/refusals",
+    "stress": f"/books/{BOOK}/stress?scenario=crash", "planted-book": f"/books/{PLANTED}", "new-book": f"/books/{EMPTY}",
     "compare": f"/compare?a=r1:{LEAK}&b=r1:{CHILD}", "runs-compared": "/compare?a=r1&b=r1&all=1",
 }  # fmt: skip  # a table
 LOOKS = [("light", 1280), ("dark", 1280), ("light", 400)]
@@ -70,6 +73,16 @@ def server(tmp_path: Path) -> Iterator[Server]:
     started.stop()
 
 
+@pytest.fixture
+def whole(tmp_path: Path) -> Iterator[Server]:
+    """Return the desk of a workspace that has paper books too."""
+    lay(tmp_path)
+    lay_books(tmp_path)
+    started = Server(tmp_path)
+    yield started
+    started.stop()
+
+
 def test_a_case_and_an_alarm_are_decided_by_keyboard_across_a_restart(browser: Any, tmp_path: Path) -> None:
     lay(tmp_path)
     first = Server(tmp_path)
@@ -102,7 +115,7 @@ def test_a_case_and_an_alarm_are_decided_by_keyboard_across_a_restart(browser: A
 
 
 @pytest.mark.parametrize(("scheme", "width"), LOOKS)
-def test_no_page_has_a_fault(browser: Any, server: Server, scheme: str, width: int) -> None:
+def test_no_page_has_a_fault(browser: Any, whole: Server, scheme: str, width: int) -> None:
     SHOTS.mkdir(parents=True, exist_ok=True)
     said: list[str] = []
     context = browser.new_context(
@@ -112,11 +125,11 @@ def test_no_page_has_a_fault(browser: Any, server: Server, scheme: str, width: i
     page.on("console", lambda message: said.append(message.text))
     page.on("pageerror", lambda error: said.append(str(error)))
     page.on("dialog", lambda dialog: said.append(f"a script ran: {dialog.message}"))
-    page.goto(server.launch)
+    page.goto(whole.launch)
     page.wait_for_url("**/inbox")
     faults: dict[str, Any] = {}
     for name, place in PLACES.items():
-        page.goto(server.home + place)
+        page.goto(whole.home + place)
         page.screenshot(path=SHOTS / f"{name}-{scheme}-{width}.png", full_page=True)
         found = axe.Axe().run(page).response["violations"]
         serious = [one for one in found if one["impact"] in ("serious", "critical")]
