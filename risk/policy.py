@@ -123,7 +123,6 @@ class Policy(RiskLimits):
     approve_seal: StrictBool = Field(
         default=False, exclude=True, description="a person must agree before a campaign opens its sealed days"
     )
-
     revalidate_after_days: StrictInt | None = Field(
         default=365,
         ge=1,
