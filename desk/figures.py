@@ -58,7 +58,7 @@ def basis_points(value: object) -> str:
 def count(value: object) -> str:
     """Return a whole number with thousands separators."""
     real = _parse_finite(value)
-    return DASH if real is None else f"{round(real):,}"
+    return DASH if real is None else f"{round(real):,}".replace("-", MINUS)
 
 
 def money(value: object) -> str:

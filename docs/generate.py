@@ -695,6 +695,7 @@ EVENTS = {
     "power": "what the selection window could prove before the first trial",
     "ran": "Python code that ran and was refused; it was charged",
     "retired": "library factors that were retired when the run began",
+    "revalidation": "a person looked at an accepted factor again, and why it stays, with the digest of what they saw",
     "review": "a person's decision on a case, numbered: of each person the last one stands",
     "book.flow": "money that a person pays into a paper book or takes out of it",
     "book.mode": "a person halts a paper book or holds it to reductions, or two resume it; a step of a later day obeys",

@@ -56,6 +56,10 @@ class Library:
         """Add a factor unless its id is taken; return whether it is new."""
         return self._rows.add(row, strict=False)
 
+    def list_times(self) -> dict[str, str]:
+        """Return when each factor was added, ISO."""
+        return {str(name): str(at) for name, at in self._database.rows("SELECT factor_id, at FROM library", ())}
+
     def standings(self, factor_id: str | None = None) -> list[StatusChange]:
         """Return the status changes of one factor or of all, oldest first."""
         if factor_id is None:

@@ -12,7 +12,7 @@ from ..evidence.scoring import round_significant
 from ..ledger import Ledger
 from .decay import DecayTest, run_decay_tests
 from .entries import PROMOTED, WATCHLIST, Entry, JudgementTerms, is_of_other_market, list_entries
-from .eprocess import compute_capital, e_lond_threshold, quarter_days, settle_quarters
+from .eprocess import compute_capital, e_detector, e_lond_threshold, quarter_days, settle_quarters
 from .observations import Observations
 
 
@@ -73,6 +73,17 @@ class Condition:
             return []
         return [
             float(value) for value in compute_capital(settle_quarters(self.observations.daily, 0.0, terms.horizon_days))
+        ]
+
+    @cached_property
+    def decay_e_values(self) -> Sequence[float]:
+        """Return the e-detector of a decay at the end of each quarter, as `list_decay_tests` has it."""
+        terms = self.entry.terms
+        if terms is None:
+            return []
+        bar = self.rules.decay_share * terms.promise.rank_ic
+        return [
+            float(value) for value in e_detector(settle_quarters(-self.observations.daily, -bar, terms.horizon_days))
         ]
 
     @cached_property

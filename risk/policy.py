@@ -123,6 +123,13 @@ class Policy(RiskLimits):
     approve_seal: StrictBool = Field(
         default=False, exclude=True, description="a person must agree before a campaign opens its sealed days"
     )
+    revalidate_after_days: StrictInt | None = Field(
+        default=365,
+        ge=1,
+        le=36_500,
+        exclude=True,
+        description="calendar days after which a person looks at an accepted factor again; null: never",
+    )
 
     exceptions: tuple[PolicyException, ...] = Field(
         default=(), description="rules of evidence that a factor need not pass: evidence, rule, reason, owner, until"
@@ -154,8 +161,8 @@ class Policy(RiskLimits):
         return self.model_copy(update=changes), tuple(notes)
 
 
-PEOPLE_RULES: Final = ("approvals", "judge_blind", "approve_seal")
-"""Settings about people; of two values the larger one is tighter."""
+PEOPLE_RULES: Final = ("approvals", "judge_blind", "approve_seal", "revalidate_after_days")
+"""Settings about people."""
 ADDING: Final = frozenset(
     {"kill_switch", "require_review", "restricted", "not_shortable", "margin_long_bp", "margin_short_bp"}
 )

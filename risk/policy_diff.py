@@ -62,7 +62,14 @@ def _compare_people(policy: Policy, other: Policy) -> Iterator[PolicyChange]:
     for name in PEOPLE_RULES:
         own, its = getattr(policy, name), getattr(other, name)
         if own != its:
-            yield PolicyChange(name, "tighter" if own > its else "looser", own, its)
+            yield PolicyChange(name, "tighter" if _is_tighter(name, own, its) else "looser", own, its)
+
+
+def _is_tighter(name: str, own: Any, other: Any) -> bool:
+    """Return whether a setting about people asks more of them than another value of it does."""
+    if name == "revalidate_after_days":
+        return other is None or (own is not None and own < other)
+    return bool(own > other)
 
 
 def _sort(value: Any) -> Any:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..figures import number, p_value_text, plural
 from ..report.cards import is_borne_out
+from ..revalidation import read_revalidation_dates
 
 if TYPE_CHECKING:
     from ...evaluation.closing import SealedExam
@@ -26,12 +27,49 @@ UNOPENED_SENTENCE = (
 def list_rows(ledger: Ledger, conditions: Iterable[Condition]) -> list[dict[str, Any]]:
     """Return the JSON rows of a list: the condition of each factor, with its figures on sealed and search days."""
     exams: dict[str, SealedExam | None] = {}
-    return [_add_windows(condition.record(), condition.entry, ledger, exams) for condition in conditions]
+    dates = read_revalidation_dates(ledger)
+    rows = []
+    for condition in conditions:
+        row = _add_windows(condition.record(), condition.entry, ledger, exams)
+        own = dates.get(condition.entry.factor_id)
+        rows.append({**row, "revalidate_by": own.due if own else None})
+    return rows
 
 
 def describe_fully(ledger: Ledger, condition: Condition) -> dict[str, Any]:
-    """Return all records of one factor as JSON, with its figures on sealed and search days."""
-    return _add_windows(condition.full(), condition.entry, ledger, {})
+    """Return all records of one factor as JSON, with its figures on sealed and search days.
+
+    `revalidation` says by when a person looks at it again, None for a factor that nobody is asked about; `used_by` has
+    the books that traded it at their last step.
+    """
+    name = condition.entry.factor_id
+    own = read_revalidation_dates(ledger).get(name)
+    return {
+        **_add_windows(condition.full(), condition.entry, ledger, {}),
+        "revalidation": own.record() if own else None,
+        "used_by": list(_list_uses(ledger, name)),
+    }
+
+
+def _list_uses(ledger: Ledger, factor: str) -> Iterator[dict[str, Any]]:
+    """Yield each book whose last step traded a factor: the run's share of equity, and the factor's weight in the run.
+
+    A combination has no weight of its own (None): its members have.
+    """
+    from ...campaign import read_trading_mode
+
+    for book in ledger.runs.all():
+        if "book" not in book.config:
+            continue
+        body, _, _ = read_trading_mode(ledger, book.id)
+        if body is None:
+            continue
+        for run, part in body["library"]["books"].items():
+            weight = part["factors"].get(factor)
+            members = body["decision"]["standings"].get(factor, {}).get("members", ())
+            if weight is not None or any(member in part["factors"] for member in members):
+                name = book.id.removeprefix("book-")
+                yield {"book": name, "day": body["day"], "run": run, "share": part["share"], "weight": weight}
 
 
 def _add_windows(record: Facts, entry: Entry, ledger: Ledger, exams: dict[str, SealedExam | None]) -> dict[str, Any]:

@@ -88,7 +88,7 @@ class DeskChange:
 
 
 DESK_PAGES = {
-    "/inbox": Page("inbox.html.j2", lambda asked: read_inbox(asked.ledger, asked.person)),
+    "/inbox": Page("inbox.html.j2", lambda asked: read_inbox(asked.ledger, asked.person, asked.now)),
     "/runs": Page("runs.html.j2", campaigns.load_runs),
     "/runs/new": Page("new_campaign.html.j2", control.load_form),
     "/launches/{name}": Page("launch.html.j2", control.load_launch),
@@ -121,7 +121,7 @@ DESK_CHANGES = {
     "/runs/{run}/cases/{case}/blind": DeskChange(PersonScope.REVIEW_DECIDE, blind.judge),
     "/runs/{run}/seal": DeskChange(PersonScope.SEAL_OPEN, seal.decide),
     "/runs/{run}/alarms/{factor}": DeskChange(PersonScope.RISK_APPROVE, cases.acknowledge),
-    "/library/{factor}": DeskChange(PersonScope.LIBRARY_WRITE, library.retire),
+    "/library/{factor}": DeskChange(PersonScope.LIBRARY_WRITE, library.decide),
     "/books/{book}": DeskChange(PersonScope.RISK_APPROVE, books.order),
     "/texts/{text}": DeskChange(PersonScope.TEXT_RELEASE, texts.release),
 }
@@ -232,7 +232,7 @@ def _build_page(desk: Desk, page: Page, *, as_json: bool = False) -> Handler:
         if signer is None:
             return _answer_stranger(desk, as_json=as_json)
         with desk.open() as ledger:
-            facts = page.load(PageRequest(ledger, signer, request.path_params, request.query_params))
+            facts = page.load(_read_request(desk, ledger, signer, request))
             if isinstance(facts, Response):
                 if as_json and "location" in facts.headers:
                     facts.headers["location"] += ".json"
@@ -252,7 +252,7 @@ def _build_change(desk: Desk, change: DeskChange) -> Handler:
                 return _answer_stranger(desk)
             signer.check(change.scope)
             with desk.open() as ledger:
-                place = change.apply(PageRequest(ledger, signer, request.path_params, request.query_params), form)
+                place = change.apply(_read_request(desk, ledger, signer, request), form)
         except Exception as error:  # noqa: BLE001 - as above
             return _answer_error(error)
         return RedirectResponse(place, 303)
@@ -261,6 +261,10 @@ def _build_change(desk: Desk, change: DeskChange) -> Handler:
         return await run_in_threadpool(apply, request, await _read_form(request))
 
     return answer
+
+
+def _read_request(desk: Desk, ledger: Ledger, signer: Signer, request: Request) -> PageRequest:
+    return PageRequest(ledger, signer, request.path_params, request.query_params, desk.clock())
 
 
 async def _read_form(request: Request) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,12 +31,13 @@ PLACES = (
 
 @dataclass(frozen=True)
 class PageRequest:
-    """What a page is loaded from: the open record, who asks, the parts of its address, and the query."""
+    """What a page is loaded from: the open record, who asks, the parts of its address, the query, and the time."""
 
     ledger: Ledger
     signer: Signer
     path: Mapping[str, str]
     query: Mapping[str, str]
+    now: datetime
 
     @property
     def person(self) -> str:

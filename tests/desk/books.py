@@ -39,7 +39,7 @@ def lay_books(workspace: Path) -> None:
         add_by_hand(ledger, factor, "2026-06-01")
         for name, rows in ((BOOK, panel), (PLANTED, plant(panel))):
             open_book(ledger, name, BookSettings(max_volume_share=0.0), NOON)
-            for left in range(STEPS - 1 if name == BOOK else 0, -1, -1):
+            for left in range(STEPS - 1 if name == BOOK else 1, -1, -1):
                 step_book(ledger, name, BookData(rows.rows(0, rows.days - left), dataset), lambda: LATER)
         order_mode(ledger, BOOK, "reducing", (SCRIPT, SCRIPT, ""), LATER)
         pay_book(ledger, BOOK, 5_000.0, SCRIPT, LATER)

@@ -28,6 +28,7 @@ from ..options import (
     Workspace,
     refuse_existing,
     signed_reason,
+    signer_name,
 )
 from ..run_lookup import DEFAULT_WORKSPACE, open_record
 
@@ -90,6 +91,9 @@ def list_(workspace: Workspace = None, campaign: CampaignFile = None, as_json: A
         print_object({"count": len(rows), "factors": rows})
     else:
         print_conditions(rows)
+        due = [row["id"] for row in rows if row["revalidate_by"] and row["revalidate_by"] <= _today()]
+        if due:
+            print_plain(f"To be looked at again by a person (library revalidate or retire): {', '.join(due)}")
 
 
 @app.command(short_help="Show all that is known of one factor.")
@@ -254,6 +258,38 @@ def retire(
         reason = signed_reason(reason, by, workspace, "library:write")
         entry = retire_factor(ledger, factor, reason, _today(), successor)
     _print_status(entry, "retired", reason, as_json=as_json)
+
+
+@app.command("revalidate", short_help="Say that an accepted factor stays.")
+def revalidate_(
+    factor: FactorName,
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="What you looked at, and why it stays.")],
+    by: By = None,
+    workspace: Workspace = None,
+    as_json: AsJson = False,
+) -> None:
+    """Record that a person has looked at an accepted factor again, and that it stays; its status does not change.
+
+    An accepted factor is due 365 days after the library took it in, or after its last re-validation; policy.yaml sets
+    other days (revalidate_after_days), or null for never. One that does not stay: alphaloom library retire.
+    """
+    from ....library import PROMOTED, Condition, find_entry
+    from ...facts.library import describe_fully
+    from ...revalidation import read_revalidation_dates, revalidate
+
+    _require_reason(reason, "why it stays")
+    with _open_library(workspace) as ledger:
+        name = signer_name(by, ledger.workspace, "library:write")
+        promoted = sum(row.origin == PROMOTED for row in ledger.library.rows())
+        condition = Condition.of(find_entry(ledger, factor), ledger, _read_rules(None), promoted)
+        facts = describe_fully(ledger, condition)
+        revalidate(ledger, condition.entry, facts, (reason, name), _read_clock())
+        found = read_revalidation_dates(ledger)[condition.entry.factor_id]
+    if as_json:
+        print_object({"id": condition.entry.factor_id, "text": condition.entry.canonical, **found.record()})
+        return
+    print_plain(f"{condition.entry.factor_id}  {summarise_formula(condition.entry.canonical)}")
+    print_plain(f"stays, says {name}: {reason.strip()}{f'; to be looked at again by {found.due}' if found.due else ''}")
 
 
 @app.command(short_help="Bring a retired factor back.")

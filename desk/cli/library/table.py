@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...facts.library import describe_sealed, summarise_sealed
-from ...figures import DASH, any_value, count, number, p_value_text, plural, short_id
+from ...figures import DASH, any_value, count, number, p_value_text, percent, plural, short_id
 from ..console import stdout_console
 from ..formula_source import summarise_formula
 
@@ -155,7 +155,22 @@ def _list_facts(row: Facts) -> list[tuple[str, str]]:
         ("last day scored", str(row["last_day"] or DASH)),
         ("evidence", _describe_evidence(row)),
     ]
+    if row["revalidation"]:
+        facts.append(("to be looked at again", _describe_revalidation(row["revalidation"])))
+    facts += [("used by", ", ".join(_describe_use(one) for one in row["used_by"]))] if row["used_by"] else []
     return [*facts, ("not watched", str(row["lacking"]))] if row["lacking"] else facts
+
+
+def _describe_revalidation(dates: Facts) -> str:
+    """Return by when a person looks at a factor again, and who did last."""
+    last = dates["last"]
+    said = f"; {last['by']} on {last['at'][:10]}: {last['reason']}" if last else ""
+    return f"by {dates['due']}{said}" if dates["due"] else f"never, says the policy{said}"
+
+
+def _describe_use(use: Facts) -> str:
+    weight = f", weight {number(use['weight'], 3, sign=True)} in {use['run']}" if use["weight"] is not None else ""
+    return f"book {use['book']} ({percent(use['share'], 0)} of equity a side{weight})"
 
 
 def _build_quarter_table(row: Facts) -> Table:

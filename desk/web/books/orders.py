@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, cast
 
 from ...errors import DeskError
@@ -30,7 +29,7 @@ def order(view: PageRequest, form: dict[str, str]) -> str:
     if second:
         _admit_second(view, second, form.get("second_password", ""))
     signed = (form.get("reason", ""), view.person, second)
-    order_mode(view.ledger, book, cast("Mode", mode), signed, datetime.now(UTC))
+    order_mode(view.ledger, book, cast("Mode", mode), signed, view.now)
     return f"/books/{book}"
 
 

@@ -1,7 +1,7 @@
 """What waits for a person: the inbox, and the pages on which a case, an alarm, a request or a text is decided."""
 
 from . import blind, cases, seal, texts
-from .cases import is_blind_for, send_to_judge
+from .cases import is_blind_for, refuse_changed, send_to_judge
 from .inbox import read_inbox
 
-__all__ = ["blind", "cases", "is_blind_for", "read_inbox", "seal", "send_to_judge", "texts"]
+__all__ = ["blind", "cases", "is_blind_for", "read_inbox", "refuse_changed", "seal", "send_to_judge", "texts"]

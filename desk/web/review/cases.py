@@ -122,14 +122,14 @@ def decide(view: PageRequest, form: dict[str, str]) -> str:
     comment = form.get("comment", "").strip()
     request = CaseRequest(name, cast("ReviewChoice", choice), comment, view.person, at, shown)
     decide_case(view.ledger, view.ledger.runs.find(reviews.run), request)
-    return read_inbox(view.ledger, view.person).next_after(f"/runs/{reviews.run}/cases/{name}")
+    return read_inbox(view.ledger, view.person, view.now).next_after(f"/runs/{reviews.run}/cases/{name}")
 
 
 def refuse_changed(form: dict[str, str], shown: str, case: str) -> None:
     """Refuse a form whose page showed something else than the record has now."""
     if form.get("shown") != shown:
         raise DeskError(
-            "The case has changed since this page was opened; nothing was recorded.",
+            "What this page showed has changed since it was opened; nothing was recorded.",
             field="case",
             got=case,
             hint="Read the page again, then decide.",
@@ -164,7 +164,7 @@ def acknowledge(view: PageRequest, form: dict[str, str]) -> str:
 
     alarm = _find_alarm(view)
     acknowledge_alarm(view.ledger, alarm, form.get("reason", ""), view.person, datetime.now(UTC))
-    return read_inbox(view.ledger, view.person).next_after(f"/runs/{alarm.run}/alarms/{alarm.factor_id}")
+    return read_inbox(view.ledger, view.person, view.now).next_after(f"/runs/{alarm.run}/alarms/{alarm.factor_id}")
 
 
 def _find_alarm(view: PageRequest) -> LeakAlarm:

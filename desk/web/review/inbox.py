@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from ...blind import must_judge
 from ...decisions import describe_approvals, find_own_decision
 from ...figures import number, percent, plural
+from ...revalidation import read_revalidation_dates
 
 if TYPE_CHECKING:
     from ....ledger import Ledger
@@ -20,6 +22,7 @@ KINDS = {
     "case": "factor to decide",
     "resume": "campaign to resume",
     "decay": "decaying factor",
+    "revalidate": "factor to look at again",
     "text": "text held back",
     "refusals": "refused by the risk gate",
 }
@@ -66,10 +69,13 @@ class Inbox:
         return others[0] if others else "/inbox"
 
 
-def read_inbox(ledger: Ledger, person: str) -> Inbox:
-    """Return what waits in a workspace for a person: not what they have approved and another person is to approve."""
+def read_inbox(ledger: Ledger, person: str, now: datetime) -> Inbox:
+    """Return what waits in a workspace for a person: not what they have approved and another person is to approve.
+
+    `now` decides which accepted factors are due to be looked at again.
+    """
     found = [*_list_books(ledger), *_list_alarms(ledger), *_list_cases(ledger, person), *_list_decay(ledger)]
-    found += [*_list_seals(ledger), *_list_reviewed(ledger), *_list_texts(ledger)]
+    found += [*_list_seals(ledger), *_list_reviewed(ledger), *_list_due(ledger, now), *_list_texts(ledger)]
     order = {kind: place for place, kind in enumerate(KINDS)}
     return Inbox(tuple(sorted(found, key=lambda one: (order[one.kind], one.since, one.href))))
 
@@ -154,9 +160,16 @@ def _list_decay(ledger: Ledger) -> Iterator[Waiting]:
             yield Waiting("decay", texts[name], change.reason, change.day, f"/library/{name}")
 
 
-def _list_texts(ledger: Ledger) -> Iterator[Waiting]:
-    from datetime import UTC, datetime
+def _list_due(ledger: Ledger, now: datetime) -> Iterator[Waiting]:
+    """Yield the accepted factors whose day has come; the day is when the page began to wait."""
+    due = {name: one for name, one in read_revalidation_dates(ledger).items() if one.is_past(now)}
+    texts = {row.factor_id: row.canonical for row in ledger.library.rows()} if due else {}
+    for name, one in due.items():
+        who = f"looked at by {one.last.by}" if one.last else "taken in"
+        yield Waiting("revalidate", texts[name], f"{who} on {one.since}", one.due or "", f"/library/{name}")
 
+
+def _list_texts(ledger: Ledger) -> Iterator[Waiting]:
     from ....news import NEWS_FOLDER, NewsStore
 
     folder = ledger.workspace / NEWS_FOLDER

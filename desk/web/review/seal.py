@@ -67,4 +67,4 @@ def decide(view: PageRequest, form: dict[str, str]) -> str:
     seals, _ = find_seal_request(view.ledger, page.run)
     at = datetime.now(UTC).isoformat(timespec="seconds")
     decide_seal(seals, (choice == "agree", form.get("reason", "").strip()), (view.person, at), page.shown)
-    return read_inbox(view.ledger, view.person).next_after(f"/runs/{page.run}/seal")
+    return read_inbox(view.ledger, view.person, view.now).next_after(f"/runs/{page.run}/seal")

@@ -33,7 +33,7 @@ def release(view: PageRequest, form: dict[str, str]) -> str:
     with _open_store(view) as store:
         name = _find_text(store, view.path["text"])
         release_text(store, name, (view.person, form.get("reason", "")), None, datetime.now(UTC))
-    return read_inbox(view.ledger, view.person).next_after(f"/texts/{name}")
+    return read_inbox(view.ledger, view.person, view.now).next_after(f"/texts/{name}")
 
 
 def _open_store(view: PageRequest) -> NewsStore:

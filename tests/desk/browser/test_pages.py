@@ -17,6 +17,7 @@ import pytest
 from alphaloom.evaluation import Reviews
 from alphaloom.ledger import Ledger
 
+from ..books import BOOK, EMPTY, PLANTED, lay_books
 from ..workspace import CASE, CHILD, LEAK, lay, lay_seal
 
 pytestmark = pytest.mark.slow
@@ -28,6 +29,9 @@ PLACES = {
     "inbox": "/inbox", "case": f"/runs/r1/cases/{CASE}", "alarm": f"/runs/r1/alarms/{LEAK}", "runs": "/runs",
     "run": "/runs/r1", "library": "/library", "factor": f"/library/{LEAK}", "books": "/books", "lost": "/nowhere",
     "scored": f"/runs/r1/factors/{CHILD}", "models": "/runs/r1/models", "seal": "/runs/r2/seal",
+    "book": f"/books/{BOOK}", "positions": f"/books/{BOOK}/positions", "refusals": f"/books/{BOOK}/refusals",
+    "stress": f"/books/{BOOK}/stress?scenario=crash", "planted-book": f"/books/{PLANTED}",
+    "new-book": f"/books/{EMPTY}",
     "compare": f"/compare?a=r1:{LEAK}&b=r1:{CHILD}", "runs-compared": "/compare?a=r1&b=r1&all=1",
 }  # fmt: skip  # a table
 LOOKS = [("light", 1280), ("dark", 1280), ("light", 400)]
@@ -70,6 +74,17 @@ def server(tmp_path: Path) -> Iterator[Server]:
     started.stop()
 
 
+@pytest.fixture
+def whole(tmp_path: Path) -> Iterator[Server]:
+    """Return the desk of a workspace that has paper books too."""
+    lay(tmp_path)
+    lay_seal(tmp_path)
+    lay_books(tmp_path)
+    started = Server(tmp_path)
+    yield started
+    started.stop()
+
+
 def test_a_case_and_an_alarm_are_decided_by_keyboard_across_a_restart(browser: Any, tmp_path: Path) -> None:
     lay(tmp_path)
     first = Server(tmp_path)
@@ -102,7 +117,7 @@ def test_a_case_and_an_alarm_are_decided_by_keyboard_across_a_restart(browser: A
 
 
 @pytest.mark.parametrize(("scheme", "width"), LOOKS)
-def test_no_page_has_a_fault(browser: Any, server: Server, scheme: str, width: int) -> None:
+def test_no_page_has_a_fault(browser: Any, whole: Server, scheme: str, width: int) -> None:
     SHOTS.mkdir(parents=True, exist_ok=True)
     said: list[str] = []
     context = browser.new_context(
@@ -112,11 +127,11 @@ def test_no_page_has_a_fault(browser: Any, server: Server, scheme: str, width: i
     page.on("console", lambda message: said.append(message.text))
     page.on("pageerror", lambda error: said.append(str(error)))
     page.on("dialog", lambda dialog: said.append(f"a script ran: {dialog.message}"))
-    page.goto(server.launch)
+    page.goto(whole.launch)
     page.wait_for_url("**/inbox")
     faults: dict[str, Any] = {}
     for name, place in PLACES.items():
-        page.goto(server.home + place)
+        page.goto(whole.home + place)
         page.screenshot(path=SHOTS / f"{name}-{scheme}-{width}.png", full_page=True)
         found = axe.Axe().run(page).response["violations"]
         serious = [one for one in found if one["impact"] in ("serious", "critical")]
@@ -166,14 +181,14 @@ MODES = {
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_pages_hold_in_fixed_colours_and_zoomed(browser: Any, server: Server, mode: str) -> None:
+def test_pages_hold_in_fixed_colours_and_zoomed(browser: Any, whole: Server, mode: str) -> None:
     context = browser.new_context(**MODES[mode])
     page = context.new_page()
-    page.goto(server.launch)
+    page.goto(whole.launch)
     page.wait_for_url("**/inbox")
     faults = {}
     for name, place in PLACES.items():
-        page.goto(server.home + place)
+        page.goto(whole.home + place)
         page.screenshot(path=SHOTS / f"{name}-{mode.replace(' ', '-')}.png", full_page=True)
         faults[name] = page.evaluate(FAULTS_OF_MODE)
     context.close()
@@ -192,10 +207,10 @@ FAULTS_OF_MODE = """() => {
 }"""
 
 
-def test_nothing_moves_where_motion_is_unwanted_and_paper_is_light(browser: Any, server: Server) -> None:
+def test_nothing_moves_where_motion_is_unwanted_and_paper_is_light(browser: Any, whole: Server) -> None:
     context = browser.new_context(reduced_motion="reduce", color_scheme="dark", viewport={"width": 720, "height": 900})
     page = context.new_page()
-    page.goto(server.launch)
+    page.goto(whole.launch)
     page.wait_for_url("**/inbox")
     moving = """[...document.querySelectorAll("*")].filter((one) => {
       const style = getComputedStyle(one);
@@ -203,7 +218,7 @@ def test_nothing_moves_where_motion_is_unwanted_and_paper_is_light(browser: Any,
     }).length"""
     for place in PLACES.values():
         page.emulate_media(media="screen")
-        page.goto(server.home + place)
+        page.goto(whole.home + place)
         assert page.evaluate(moving) == 0, place
         page.emulate_media(media="print")
         assert not page.locator(".bar, .decide").filter(visible=True).count(), place
@@ -212,13 +227,13 @@ def test_nothing_moves_where_motion_is_unwanted_and_paper_is_light(browser: Any,
     context.close()
 
 
-def test_tab_reaches_everything_in_order_and_shows_where_it_is(browser: Any, server: Server) -> None:
+def test_tab_reaches_everything_in_order_and_shows_where_it_is(browser: Any, whole: Server) -> None:
     context = browser.new_context()
     page = context.new_page()
-    page.goto(server.launch)
+    page.goto(whole.launch)
     page.wait_for_url("**/inbox")
     for name in ("inbox", "case", "scored", "run"):
-        page.goto(server.home + PLACES[name])
+        page.goto(whole.home + PLACES[name])
         expected = page.evaluate(REACHABLE)
         seen = []
         for _ in range(len(expected)):
@@ -231,7 +246,7 @@ def test_tab_reaches_everything_in_order_and_shows_where_it_is(browser: Any, ser
     assert page.locator("#keys").is_visible()
     page.keyboard.press("Escape")
     assert not page.locator("#keys").is_visible()
-    page.goto(server.home + PLACES["inbox"])
+    page.goto(whole.home + PLACES["inbox"])
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "content"
