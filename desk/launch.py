@@ -29,7 +29,7 @@ PENDING: Final = "new"
 """Folder of the notes on campaigns that have no run yet."""
 CAMPAIGN_FOLDER: Final = "campaigns"
 TAIL_BYTES: Final = 64 * 1024
-MAX_LINES: Final = 14
+MAX_OUTPUT_LINES: Final = 14
 """Lines of a process's output that are shown."""
 ERROR_WORDS: Final = ("error: ", "internal error: ")
 """How the command line begins a message on an error."""
@@ -296,7 +296,7 @@ def read_tail(log: Path, offset: int) -> list[str]:
 def find_error(lines: Sequence[str]) -> list[str]:
     """Return the last message on an error in the output of a command, with its hint; empty where there is none."""
     starts = [place for place, line in enumerate(lines) if line.startswith(ERROR_WORDS)]
-    return list(lines[starts[-1] :][:MAX_LINES]) if starts else []
+    return list(lines[starts[-1] :][:MAX_OUTPUT_LINES]) if starts else []
 
 
 def _find_begun(ledger: Ledger, launch: CampaignLaunch) -> str:

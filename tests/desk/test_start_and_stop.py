@@ -97,7 +97,7 @@ def wait(until: Callable[[], Any], seconds: float = 60.0) -> Any:
     end = time.monotonic() + seconds
     while not (found := until()):
         assert time.monotonic() < end
-        time.sleep(0.05)
+        time.sleep(0.25)
     return found
 
 

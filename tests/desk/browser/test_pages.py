@@ -17,6 +17,7 @@ import pytest
 from alphaloom.evaluation import Reviews
 from alphaloom.ledger import Ledger
 
+from ...campaign import markets
 from ..workspace import CASE, CHILD, LEAK, lay, lay_seal
 
 pytestmark = pytest.mark.slow
@@ -28,6 +29,8 @@ PLACES = {
     "inbox": "/inbox", "case": f"/runs/r1/cases/{CASE}", "alarm": f"/runs/r1/alarms/{LEAK}", "runs": "/runs",
     "run": "/runs/r1", "library": "/library", "factor": f"/library/{LEAK}", "books": "/books", "lost": "/nowhere",
     "scored": f"/runs/r1/factors/{CHILD}", "models": "/runs/r1/models", "seal": "/runs/r2/seal",
+    "new-campaign": "/runs/new", "new-campaign-file": "/runs/new?name=calm",
+    "new-campaign-refused": "/runs/new?name=Calm%20Names&panel=/etc/passwd&evaluations=0&goal=calm",
     "compare": f"/compare?a=r1:{LEAK}&b=r1:{CHILD}", "runs-compared": "/compare?a=r1&b=r1&all=1",
 }  # fmt: skip  # a table
 LOOKS = [("light", 1280), ("dark", 1280), ("light", 400)]
@@ -99,6 +102,57 @@ def test_a_case_and_an_alarm_are_decided_by_keyboard_across_a_restart(browser: A
         decision = Reviews.of(ledger, ledger.runs.find("r1")).decision(CASE)
     assert decision
     assert (decision.by, decision.decision, decision.comment) == ("ada", "approve", "reads the volume of whole months")
+
+
+def test_a_campaign_is_started_watched_stopped_and_resumed(browser: Any, tmp_path: Path) -> None:
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    with Ledger.open(tmp_path, clock=lambda: datetime.now(UTC)):
+        pass
+    (tmp_path / "data").mkdir()
+    markets.write(markets.tidy(markets.strong(days=450, names=24)), tmp_path / "data" / "prices.parquet")
+    at = Server(tmp_path)
+    try:
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        page.set_default_timeout(180_000)
+        page.goto(at.launch)
+        page.wait_for_url("**/inbox")
+        drive_campaign(page, at.home)
+        page.close()
+    finally:
+        at.stop()
+
+
+def drive_campaign(page: Any, home: str) -> None:
+    """Work a campaign from the form to its second end, and leave pictures."""
+    page.goto(home + "/runs")
+    page.click("text=New campaign")
+    page.fill("#name", "calm")
+    page.fill("#goal", "who must trade, and who is paid for waiting")
+    page.select_option("#panel", "prices.parquet")
+    page.click("text=Review the file")
+    assert "panel:" in page.inner_text("pre")
+    page.click("text=Start it")
+    page.wait_for_url("**/launches/calm")
+    page.wait_for_selector("pre >> text=reading the market")
+    page.screenshot(path=SHOTS / "starting-light-1280.png", full_page=True)
+    page.wait_for_url("**/runs/2*-calm-*")
+    page.wait_for_selector(".strip dd >> text=/^[1-9]/ >> nth=0")  # of the live part: the page began with zeros
+    page.screenshot(path=SHOTS / "running-light-1280.png", full_page=True)
+    page.click("button[value=stop]")
+    page.wait_for_selector("text=ada asked it to stop")
+    page.screenshot(path=SHOTS / "stopping-light-1280.png", full_page=True)
+    page.wait_for_selector(".verdict >> text=stopped")
+    page.click("button[value=resume]")
+    page.wait_for_selector(".verdict >> text=being set running")
+    page.wait_for_selector(".verdict >> text=/^running/")
+    page.set_viewport_size({"width": 400, "height": 900})
+    page.screenshot(path=SHOTS / "resumed-light-400.png", full_page=True)
+    page.click("button[value=stop]")
+    page.click("button[value=interrupt]")
+    page.wait_for_selector("button[value=resume]")
+    page.click("summary")
+    assert page.inner_text("details").count("ada asked it to stop") == 3
+    page.screenshot(path=SHOTS / "interrupted-light-400.png", full_page=True)
 
 
 @pytest.mark.parametrize(("scheme", "width"), LOOKS)
