@@ -240,22 +240,35 @@ def interrupt(launch: CampaignLaunch) -> None:
     DeskError
         It has ended.
     """
-    gone = DeskError("The process has ended.", field="process", got=launch.pid, code="ended")
     try:
         if sys.platform == "linux":
-            handle = os.pidfd_open(launch.pid)  # from here on the number cannot go to another process
-            try:
-                if not launch.is_alive:
-                    raise gone
+            with _pinned(launch.pid) as handle:
+                _refuse_ended(launch)
                 signal.pidfd_send_signal(handle, signal.SIGINT)
-            finally:
-                os.close(handle)
-        elif not launch.is_alive:
-            raise gone
         else:
+            _refuse_ended(launch)
             os.kill(launch.pid, signal.SIGINT)
     except ProcessLookupError:
-        raise gone from None
+        raise _ended_error(launch) from None
+
+
+@contextmanager
+def _pinned(pid: int) -> Iterator[int]:
+    """Hold a process by a descriptor: meanwhile its number cannot go to another one."""
+    handle = os.pidfd_open(pid)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _refuse_ended(launch: CampaignLaunch) -> None:
+    if not launch.is_alive:
+        raise _ended_error(launch)
+
+
+def _ended_error(launch: CampaignLaunch) -> DeskError:
+    return DeskError("The process has ended.", field="process", got=launch.pid, code="ended")
 
 
 def read_begin(pid: int) -> str:

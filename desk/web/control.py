@@ -12,14 +12,22 @@ import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
 from starlette.responses import RedirectResponse, Response
 
-from ...ledger import SettingsError, ask_to_close, ask_to_stop, compute_digest
-from ..cli.campaign.status import STATE_DECIDED, STATE_INTERRUPTED, STATE_RUNNING, STATE_STOPPED, state_of
+from ...ledger import SettingsError, ask_to_close, ask_to_stop, compute_digest, is_closing
+from ..cli.campaign.status import (
+    STATE_DECIDED,
+    STATE_INTERRUPTED,
+    STATE_PAUSED,
+    STATE_RUNNING,
+    STATE_STOPPED,
+    RunStanding,
+)
 from ..cli.models.router_file import ROUTER_FILE
 from ..errors import DeskError
 from ..launch import MAX_OUTPUT_LINES, CampaignLaunch, Launches, find_error, interrupt
@@ -68,7 +76,7 @@ class FormOptions:
     @classmethod
     def of(cls, workspace: Path) -> FormOptions:
         """Look for files and models."""
-        files = list(_list_files(workspace))
+        files = list(islice(_list_files(workspace), MAX_FILES_OFFERED))
         found = find_router_file(workspace)
         return cls(
             [name for name in files if name.lower().endswith(PANEL_KINDS)],
@@ -271,7 +279,7 @@ class RunControl:
         return cls(
             can_stop=state == STATE_RUNNING or starts,
             can_interrupt=alive and (state == STATE_RUNNING or starts),
-            can_resume=state in RESUMABLE and not alive,
+            can_resume=_may_go_on(ledger, run.id, state) and not alive,
             stopping=_find_open_request(ledger, run.id, requests) if state == STATE_RUNNING else "",
             error=error,
             requests=requests[::-1],
@@ -338,14 +346,16 @@ def _interrupt(ledger: Ledger, run: Run, by: str) -> None:
 
 
 def _resume(ledger: Ledger, run: Run, by: str) -> None:
-    from ...evaluation import Reviews
-
-    waiting = tuple(Reviews.of(ledger, run).waiting())
-    state = state_of(run.status, ledger.runs.holder(run.id), waiting)
-    if state not in RESUMABLE:
-        hint = "Decide on its cases first." if waiting else ""
+    state = RunStanding.of(ledger, run).state
+    if not _may_go_on(ledger, run.id, state):
+        hint = "Decide on what waits for a person first." if state == STATE_PAUSED else ""
         raise DeskError("This run cannot go on.", field="run", got=state, allowed=RESUMABLE, hint=hint, code="state")
     Launches(ledger.workspace).resume(ledger, run.id, run.config["settings"]["name"], by, datetime.now(UTC))
+
+
+def _may_go_on(ledger: Ledger, run: str, state: str) -> bool:
+    """Return whether `alphaloom resume` would go on with a run in a state."""
+    return state in RESUMABLE or (state == STATE_PAUSED and is_closing(ledger.events, run))
 
 
 def _nothing_runs(run: str) -> DeskError:
@@ -378,17 +388,12 @@ def _list_files(workspace: Path) -> Iterator[str]:
     root = folder.resolve()
     if not root.is_relative_to(workspace):
         return
-    found = 0
     for place, folders, names in os.walk(root):
         folders.sort()
-        for name in sorted(names):
-            path = Path(place) / name
+        for path in (Path(place) / name for name in sorted(names)):
             text = path.relative_to(root).as_posix()
             if text.isprintable() and path.resolve().is_relative_to(root) and path.is_file():
                 yield text
-                found += 1
-                if found == MAX_FILES_OFFERED:
-                    return
 
 
 def find_router_file(workspace: Path) -> Path | None:

@@ -211,7 +211,7 @@ def test_another_page_of_the_browser_can_neither_read_nor_change(browser: Any, s
     context.close()
 
 
-MODES = {
+MODES: dict[str, dict[str, Any]] = {
     "forced colours": {"forced_colors": "active", "color_scheme": "dark"},
     "200 percent": {"viewport": {"width": 640, "height": 450}, "device_scale_factor": 2},
     "400 percent": {"viewport": {"width": 320, "height": 225}, "device_scale_factor": 4},
