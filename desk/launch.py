@@ -29,7 +29,7 @@ PENDING: Final = "new"
 """Folder of the notes on campaigns that have no run yet."""
 CAMPAIGN_FOLDER: Final = "campaigns"
 TAIL_BYTES: Final = 64 * 1024
-MAX_LINES: Final = 14
+MAX_OUTPUT_LINES: Final = 14
 """Lines of a process's output that are shown."""
 ERROR_WORDS: Final = ("error: ", "internal error: ")
 """How the command line begins a message on an error."""
@@ -240,22 +240,35 @@ def interrupt(launch: CampaignLaunch) -> None:
     DeskError
         It has ended.
     """
-    gone = DeskError("The process has ended.", field="process", got=launch.pid, code="ended")
     try:
         if sys.platform == "linux":
-            handle = os.pidfd_open(launch.pid)  # from here on the number cannot go to another process
-            try:
-                if not launch.is_alive:
-                    raise gone
+            with _pinned(launch.pid) as handle:
+                _refuse_ended(launch)
                 signal.pidfd_send_signal(handle, signal.SIGINT)
-            finally:
-                os.close(handle)
-        elif not launch.is_alive:
-            raise gone
         else:
+            _refuse_ended(launch)
             os.kill(launch.pid, signal.SIGINT)
     except ProcessLookupError:
-        raise gone from None
+        raise _ended_error(launch) from None
+
+
+@contextmanager
+def _pinned(pid: int) -> Iterator[int]:
+    """Hold a process by a descriptor: meanwhile its number cannot go to another one."""
+    handle = os.pidfd_open(pid)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _refuse_ended(launch: CampaignLaunch) -> None:
+    if not launch.is_alive:
+        raise _ended_error(launch)
+
+
+def _ended_error(launch: CampaignLaunch) -> DeskError:
+    return DeskError("The process has ended.", field="process", got=launch.pid, code="ended")
 
 
 def read_begin(pid: int) -> str:
@@ -296,7 +309,7 @@ def read_tail(log: Path, offset: int) -> list[str]:
 def find_error(lines: Sequence[str]) -> list[str]:
     """Return the last message on an error in the output of a command, with its hint; empty where there is none."""
     starts = [place for place, line in enumerate(lines) if line.startswith(ERROR_WORDS)]
-    return list(lines[starts[-1] :][:MAX_LINES]) if starts else []
+    return list(lines[starts[-1] :][:MAX_OUTPUT_LINES]) if starts else []
 
 
 def _find_begun(ledger: Ledger, launch: CampaignLaunch) -> str:

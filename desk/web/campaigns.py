@@ -138,7 +138,7 @@ def load_run(view: PageRequest) -> RunPage:
     number, pages = find_page(view, len(found), FACTORS_A_PAGE)
     return RunPage(
         id=run.id,
-        standing=standing.record() | {"is_starting": control.is_starting(view.ledger, run.id)},
+        standing=standing.record() | {"process_phase": control.read_phase(view.ledger, run.id)},
         control=control.RunControl.of(view.ledger, run, standing.state),
         has_report=(view.ledger.runs.folder(run.id) / "report.html").exists(),
         factors=found[(number - 1) * FACTORS_A_PAGE : number * FACTORS_A_PAGE],
@@ -337,10 +337,10 @@ def _render_standing(live: LiveRequest) -> str:
     try:
         standing = RunReading.of(live.workspace, name).read_standing(live.opened, name)
         with live.opened() as ledger:
-            starting = {"is_starting": control.is_starting(ledger, standing["run"])}
+            phase = {"process_phase": control.read_phase(ledger, standing["run"])}
     except AlphaloomError:
         return ""
-    return render("standing.html.j2", standing | starting, None)
+    return render("standing.html.j2", standing | phase, None)
 
 
 def _render_launch(live: LiveRequest) -> str:

@@ -12,17 +12,25 @@ import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
 from starlette.responses import RedirectResponse, Response
 
-from ...ledger import SettingsError, ask_to_close, ask_to_stop, compute_digest
-from ..cli.campaign.status import STATE_DECIDED, STATE_INTERRUPTED, STATE_RUNNING, STATE_STOPPED, state_of
+from ...ledger import SettingsError, ask_to_close, ask_to_stop, compute_digest, is_closing
+from ..cli.campaign.status import (
+    STATE_DECIDED,
+    STATE_INTERRUPTED,
+    STATE_PAUSED,
+    STATE_RUNNING,
+    STATE_STOPPED,
+    RunStanding,
+)
 from ..cli.models.router_file import ROUTER_FILE
 from ..errors import DeskError
-from ..launch import MAX_LINES, CampaignLaunch, Launches, find_error, interrupt
+from ..launch import MAX_OUTPUT_LINES, CampaignLaunch, Launches, find_error, interrupt
 from ..users import PersonScope
 from .pages import PageRequest
 
@@ -41,8 +49,8 @@ SETTINGS: Final = {
     "usd": "models.budget.usd",
 }  # fmt: skip  # a table
 """The fields of the form, and the setting of a campaign file that each one writes."""
-INTERRUPTED_WORD: Final = "interrupted"
-"""With which the last line of a command begins that somebody ended by Ctrl-C."""
+INTERRUPTED_WORDS: Final = ("interrupted", "Ctrl-C: ")
+"""How the last line of a command begins that somebody ended by Ctrl-C."""
 RESUMABLE: Final = (STATE_STOPPED, STATE_INTERRUPTED, STATE_DECIDED)
 
 
@@ -68,7 +76,7 @@ class FormOptions:
     @classmethod
     def of(cls, workspace: Path) -> FormOptions:
         """Look for files and models."""
-        files = list(_list_files(workspace))
+        files = list(islice(_list_files(workspace), MAX_FILES_OFFERED))
         found = find_router_file(workspace)
         return cls(
             [name for name in files if name.lower().endswith(PANEL_KINDS)],
@@ -88,20 +96,19 @@ class CampaignDraft:
     @classmethod
     def of(cls, values: Mapping[str, str], workspace: Path, options: FormOptions) -> CampaignDraft:
         """Write the file's text and read it as a campaign file is read."""
-        problems = [*_refuse_unlisted(values, options)]
-        if problems:
-            return cls("", problems)
+        problems, text = list(_refuse_unlisted(values, options)), ""
+        kept = {**values, **dict.fromkeys((one.field for one in problems), "")}
         try:
-            text = _write(_arrange(values, workspace))
+            text = _write(_arrange(kept, workspace))
             _read(text)
             Launches(workspace).refuse_taken(values["name"])
         except SettingsError as error:
-            if not error.mistakes:
-                return cls("", [FormProblem("models", error.message, "", "")])
-            return cls("", [_explain(one.field, one.message, one.got, one.allowed) for one in error.mistakes])
+            found = [_explain(one.field, one.message, one.got, one.allowed) for one in error.mistakes]
+            problems += found or [FormProblem("models", error.message, "", "")]
         except DeskError as error:
-            return cls("", [FormProblem("name", f"{error.message} {error.hint}", str(error.got), str(error.allowed))])
-        return cls(text, [])
+            words = "" if error.allowed is None else str(error.allowed)
+            problems.append(FormProblem("name", f"{error.message} {error.hint}".strip(), str(error.got), words))
+        return cls("" if problems else text, problems)
 
 
 @dataclass(frozen=True)
@@ -172,7 +179,7 @@ class LaunchPage:
         lines, alive = launches.read_output(launch), launch.is_alive
         error = [] if alive else find_error(lines)
         file = launches.campaign_folder / f"{launch.campaign}.yaml"
-        shown = error or lines[-MAX_LINES:]
+        shown = error or lines[-MAX_OUTPUT_LINES:]
         change = f"/runs/new?{urlencode(launch.form)}"
         return cls(launch.campaign, launch.by, launch.at, alive, shown, bool(error), str(file), change)
 
@@ -229,7 +236,7 @@ def change_launch(view: PageRequest, form: dict[str, str]) -> str:
 
 
 @dataclass(frozen=True)
-class RunRequest:
+class ControlRequest:
     """Who asked what of a run, and when, ISO."""
 
     words: str
@@ -259,7 +266,7 @@ class RunControl:
     can_resume: bool
     stopping: str
     error: list[str]
-    requests: list[RunRequest]
+    requests: list[ControlRequest]
 
     @classmethod
     def of(cls, ledger: Ledger, run: Run, state: str) -> RunControl:
@@ -267,11 +274,12 @@ class RunControl:
         launches = Launches(ledger.workspace)
         launch = launches.find_run(run.id)
         alive, requests = launch is not None and launch.is_alive, list(_list_requests(ledger, run.id))
+        starts = read_phase(ledger, run.id) == STARTING
         error = [] if launch is None or alive or state == STATE_RUNNING else _find_end(launches, launch, state)
         return cls(
-            can_stop=state == STATE_RUNNING or alive,
-            can_interrupt=alive,
-            can_resume=state in RESUMABLE and not alive,
+            can_stop=state == STATE_RUNNING or starts,
+            can_interrupt=alive and (state == STATE_RUNNING or starts),
+            can_resume=_may_go_on(ledger, run.id, state) and not alive,
             stopping=_find_open_request(ledger, run.id, requests) if state == STATE_RUNNING else "",
             error=error,
             requests=requests[::-1],
@@ -281,8 +289,8 @@ class RunControl:
 def _find_end(launches: Launches, launch: CampaignLaunch, state: str) -> list[str]:
     """Return why a process ended, in its own words: nothing where a person stopped it, or where it did its work."""
     lines = launches.read_output(launch)
-    is_cut = state == STATE_INTERRUPTED and not any(line.startswith(INTERRUPTED_WORD) for line in lines[-1:])
-    return find_error(lines) or (lines[-MAX_LINES:] if is_cut else [])
+    is_cut = state == STATE_INTERRUPTED and not any(line.startswith(INTERRUPTED_WORDS) for line in lines[-1:])
+    return find_error(lines) or (lines[-MAX_OUTPUT_LINES:] if is_cut else [])
 
 
 REQUEST_WORDS: Final = {
@@ -292,10 +300,16 @@ REQUEST_WORDS: Final = {
 }
 
 
-def is_starting(ledger: Ledger, run: str) -> bool:
-    """Return whether the desk started a process that has not taken up a run yet."""
+STARTING, ENDING = "starting", "ending"
+
+
+def read_phase(ledger: Ledger, run: str) -> str:
+    """Return whether a process of the desk has not taken up a run yet, or has let go of it; else an empty text."""
     launch = Launches(ledger.workspace).find_run(run)
-    return launch is not None and ledger.runs.holder(run) is None and launch.is_alive
+    if launch is None or ledger.runs.holder(run) is not None or not launch.is_alive:
+        return ""
+    taken = any(at >= launch.at and status == STATE_RUNNING for at, status in ledger.runs.statuses(run))
+    return ENDING if taken else STARTING
 
 
 def change_run(view: PageRequest, form: dict[str, str]) -> str:
@@ -332,14 +346,16 @@ def _interrupt(ledger: Ledger, run: Run, by: str) -> None:
 
 
 def _resume(ledger: Ledger, run: Run, by: str) -> None:
-    from ...evaluation import Reviews
-
-    waiting = tuple(Reviews.of(ledger, run).waiting())
-    state = state_of(run.status, ledger.runs.holder(run.id), waiting)
-    if state not in RESUMABLE:
-        hint = "Decide on its cases first." if waiting else ""
+    state = RunStanding.of(ledger, run).state
+    if not _may_go_on(ledger, run.id, state):
+        hint = "Decide on what waits for a person first." if state == STATE_PAUSED else ""
         raise DeskError("This run cannot go on.", field="run", got=state, allowed=RESUMABLE, hint=hint, code="state")
     Launches(ledger.workspace).resume(ledger, run.id, run.config["settings"]["name"], by, datetime.now(UTC))
+
+
+def _may_go_on(ledger: Ledger, run: str, state: str) -> bool:
+    """Return whether `alphaloom resume` would go on with a run in a state."""
+    return state in RESUMABLE or (state == STATE_PAUSED and is_closing(ledger.events, run))
 
 
 def _nothing_runs(run: str) -> DeskError:
@@ -350,15 +366,15 @@ def _unknown_choice(choice: str, allowed: tuple[str, ...]) -> DeskError:
     return DeskError("There is no such choice.", field="choice", got=choice, allowed=allowed, code="choice")
 
 
-def _list_requests(ledger: Ledger, run: str) -> Iterator[RunRequest]:
+def _list_requests(ledger: Ledger, run: str) -> Iterator[ControlRequest]:
     """Yield who asked what of a run, in the order of time."""
     events = [event for kind in REQUEST_WORDS for event in ledger.events.of(run, kind)]
     timed = [(ledger.events.find_time(run, event.kind, event.key), event) for event in events]
     for at, event in sorted(timed, key=lambda pair: pair[0]):
-        yield RunRequest(REQUEST_WORDS[event.kind], str(event.body.get("by", "")), at)
+        yield ControlRequest(REQUEST_WORDS[event.kind], str(event.body.get("by", "")), at)
 
 
-def _find_open_request(ledger: Ledger, run: str, requests: list[RunRequest]) -> str:
+def _find_open_request(ledger: Ledger, run: str, requests: list[ControlRequest]) -> str:
     """Return what a process was asked for since it took up a run; an end with a report is asked for once and stands."""
     taken = max((at for at, status in ledger.runs.statuses(run) if status == "running"), default="")
     wishes = [one for one in requests if one.words != REQUEST_WORDS["start"]]
@@ -372,17 +388,12 @@ def _list_files(workspace: Path) -> Iterator[str]:
     root = folder.resolve()
     if not root.is_relative_to(workspace):
         return
-    found = 0
     for place, folders, names in os.walk(root):
         folders.sort()
-        for name in sorted(names):
-            path = Path(place) / name
+        for path in (Path(place) / name for name in sorted(names)):
             text = path.relative_to(root).as_posix()
             if text.isprintable() and path.resolve().is_relative_to(root) and path.is_file():
                 yield text
-                found += 1
-                if found == MAX_FILES_OFFERED:
-                    return
 
 
 def find_router_file(workspace: Path) -> Path | None:
@@ -420,7 +431,7 @@ def _refuse_unlisted(values: Mapping[str, str], options: FormOptions) -> Iterato
     for name, offered in offers.items():
         if values[name] not in offered:
             message = "goes with a file of prices" if name == "sectors" and not values["panel"] else "is not offered"
-            yield _explain(SETTINGS[name], message, values[name], ", ".join(filter(None, offered)) or "nothing")
+            yield FormProblem(name, message, values[name], ", ".join(filter(None, offered)) or "to leave it empty")
 
 
 def _arrange(values: Mapping[str, str], workspace: Path) -> dict[str, Any]:

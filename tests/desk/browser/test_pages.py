@@ -17,6 +17,7 @@ import pytest
 from alphaloom.evaluation import Reviews
 from alphaloom.ledger import Ledger
 
+from ...campaign import markets
 from ..books import BOOK, EMPTY, PLANTED, lay_books
 from ..workspace import CASE, CHILD, LEAK, lay, lay_seal
 
@@ -32,6 +33,8 @@ PLACES = {
     "book": f"/books/{BOOK}", "positions": f"/books/{BOOK}/positions", "refusals": f"/books/{BOOK}/refusals",
     "stress": f"/books/{BOOK}/stress?scenario=crash", "planted-book": f"/books/{PLANTED}",
     "new-book": f"/books/{EMPTY}",
+    "new-campaign": "/runs/new", "new-campaign-file": "/runs/new?name=calm",
+    "new-campaign-refused": "/runs/new?name=Calm%20Names&panel=/etc/passwd&evaluations=0&goal=calm",
     "compare": f"/compare?a=r1:{LEAK}&b=r1:{CHILD}", "runs-compared": "/compare?a=r1&b=r1&all=1",
 }  # fmt: skip  # a table
 LOOKS = [("light", 1280), ("dark", 1280), ("light", 400)]
@@ -116,6 +119,57 @@ def test_a_case_and_an_alarm_are_decided_by_keyboard_across_a_restart(browser: A
     assert (decision.by, decision.decision, decision.comment) == ("ada", "approve", "reads the volume of whole months")
 
 
+def test_a_campaign_is_started_watched_stopped_and_resumed(browser: Any, tmp_path: Path) -> None:
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    with Ledger.open(tmp_path, clock=lambda: datetime.now(UTC)):
+        pass
+    (tmp_path / "data").mkdir()
+    markets.write(markets.tidy(markets.strong(days=450, names=24)), tmp_path / "data" / "prices.parquet")
+    at = Server(tmp_path)
+    try:
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        page.set_default_timeout(180_000)
+        page.goto(at.launch)
+        page.wait_for_url("**/inbox")
+        drive_campaign(page, at.home)
+        page.close()
+    finally:
+        at.stop()
+
+
+def drive_campaign(page: Any, home: str) -> None:
+    """Work a campaign from the form to its second end, and leave pictures."""
+    page.goto(home + "/runs")
+    page.click("text=New campaign")
+    page.fill("#name", "calm")
+    page.fill("#goal", "who must trade, and who is paid for waiting")
+    page.select_option("#panel", "prices.parquet")
+    page.click("text=Review the file")
+    assert "panel:" in page.inner_text("pre")
+    page.click("text=Start it")
+    page.wait_for_url("**/launches/calm")
+    page.wait_for_selector("pre >> text=reading the market")
+    page.screenshot(path=SHOTS / "starting-light-1280.png", full_page=True)
+    page.wait_for_url("**/runs/2*-calm-*")
+    page.wait_for_selector(".strip dd >> text=/^[1-9]/ >> nth=0")  # of the live part: the page began with zeros
+    page.screenshot(path=SHOTS / "running-light-1280.png", full_page=True)
+    page.click("button[value=stop]")
+    page.wait_for_selector("text=ada asked it to stop")
+    page.screenshot(path=SHOTS / "stopping-light-1280.png", full_page=True)
+    page.wait_for_selector(".verdict >> text=stopped")
+    page.click("button[value=resume]")
+    page.wait_for_selector(".verdict >> text=being set running")
+    page.wait_for_selector(".verdict >> text=/^running/")
+    page.set_viewport_size({"width": 400, "height": 900})
+    page.screenshot(path=SHOTS / "resumed-light-400.png", full_page=True)
+    page.click("button[value=stop]")
+    page.click("button[value=interrupt]")
+    page.wait_for_selector("button[value=resume]")
+    page.click("summary")
+    assert page.inner_text("details").count("ada asked it to stop") == 3
+    page.screenshot(path=SHOTS / "interrupted-light-400.png", full_page=True)
+
+
 @pytest.mark.parametrize(("scheme", "width"), LOOKS)
 def test_no_page_has_a_fault(browser: Any, whole: Server, scheme: str, width: int) -> None:
     SHOTS.mkdir(parents=True, exist_ok=True)
@@ -172,7 +226,7 @@ def test_another_page_of_the_browser_can_neither_read_nor_change(browser: Any, s
     context.close()
 
 
-MODES = {
+MODES: dict[str, dict[str, Any]] = {
     "forced colours": {"forced_colors": "active", "color_scheme": "dark"},
     "200 percent": {"viewport": {"width": 640, "height": 450}, "device_scale_factor": 2},
     "400 percent": {"viewport": {"width": 320, "height": 225}, "device_scale_factor": 4},
