@@ -207,7 +207,7 @@ def test_the_demo_leaves_three_cases_that_are_decided_from_the_screen_alone(brow
     server.stop()
 
 
-MODES = {
+MODES: dict[str, dict[str, Any]] = {
     "forced colours": {"forced_colors": "active", "color_scheme": "dark"},
     "200 percent": {"viewport": {"width": 640, "height": 450}, "device_scale_factor": 2},
     "400 percent": {"viewport": {"width": 320, "height": 225}, "device_scale_factor": 4},
