@@ -1,4 +1,4 @@
-"""What a tear sheet shows of a factor's daily series: years, the spread of the daily RankIC, and a usual check list."""
+"""What a tear sheet shows of a factor's daily series: returns, years, spread of the RankIC, and a usual check list."""
 
 from __future__ import annotations
 
@@ -9,21 +9,14 @@ from statistics import fmean, pstdev
 from typing import TYPE_CHECKING, Final
 
 from ..figures import DASH, number, percent
-from ..report.plots import Bars, bar_chart
-from ..report.svg import Frame
+from ..report.sections.returns import MONTH_NAMES, FactorReturns, draw_returns
 
 if TYPE_CHECKING:
     from ...evaluation.closing import DailyRankIC, DailyRankICByWindow, FactorEntry, Figure, WindowMetrics
 
-BIN_WIDTH: Final = 0.05
-MAX_BINS_ASIDE: Final = 10
-"""Bins of the daily RankIC on each side of zero; what lies beyond counts in the last."""
-LABELLED_BINS: Final = 4
-"""One bin in so many has its lower edge written below it."""
 MIN_YEAR_DAYS: Final = 60
 """Days of a year from which on its Sharpe ratio counts as a year's."""
 MIN_FITNESS_TURNOVER: Final = 0.125
-SPREAD_FRAME: Final = Frame(460, 190)
 
 
 @dataclass(frozen=True)
@@ -37,8 +30,8 @@ class YearLine:
     positive
         Share of these days on which the RankIC has the sign of the factor.
     returned, sharpe, fall
-        Sum of the returns after costs, their Sharpe ratio, and the deepest fall of their running sum; decimal of one
-        side's capital, None where returns are not on record.
+        Compounded return after costs, its Sharpe ratio, and the deepest fall of the year's equity; decimal, None where
+        returns are not on record.
     """
 
     year: str
@@ -64,10 +57,11 @@ class LimitLine:
 
 @dataclass(frozen=True)
 class TearSheet:
-    """Years, the distribution of the daily RankIC with its figures by window, and the check list."""
+    """Drawings and months of the daily series, years, figures of the daily RankIC by window, and the check list."""
 
+    returns: FactorReturns
+    months: Sequence[str]
     years: Sequence[YearLine]
-    histogram: str
     spread: Sequence[Sequence[str]]
     limits: Sequence[LimitLine]
 
@@ -75,20 +69,19 @@ class TearSheet:
 def build_tear_sheet(entry: FactorEntry, curve: DailyRankICByWindow | None) -> TearSheet:
     """Return the tear sheet of a factor; selection days are there only if it had a trial."""
     sign = -1 if (entry.metrics.search.rank_ic or 0.0) < 0 else 1
-    series = _list_series(entry, curve)
+    if curve is not None and entry.metrics.selection is None:
+        curve = curve.model_copy(update={"selection": type(curve.selection)()})
+    series = _list_series(curve)
     years = [line for word, daily in series for line in _list_years(word, daily, sign)]
-    return TearSheet(years, _draw_histogram(series), _describe_spread(series), _list_limits(entry, series, years))
+    limits = _list_limits(entry, series, years)
+    return TearSheet(draw_returns(curve), MONTH_NAMES, years, _describe_spread(series), limits)
 
 
 Series = Sequence[tuple[str, "DailyRankIC"]]
 
 
-def _list_series(entry: FactorEntry, curve: DailyRankICByWindow | None) -> Series:
-    if curve is None:
-        return []
-    windows = [("search", curve.search)]
-    if entry.metrics.selection is not None:
-        windows.append(("selection", curve.selection))
+def _list_series(curve: DailyRankICByWindow | None) -> Series:
+    windows = [("search", curve.search), ("selection", curve.selection)] if curve else []
     return [(word, daily) for word, daily in windows if any(value is not None for value in daily.rank_ic)]
 
 
@@ -108,7 +101,7 @@ def _list_years(word: str, daily: DailyRankIC, sign: int) -> list[YearLine]:
                 len(ranks),
                 fmean(ranks),
                 sum(value * sign > 0 for value in ranks) / len(ranks),
-                sum(returns) if returns else None,
+                math.prod(1.0 + value for value in returns) - 1.0 if returns else None,
                 _compute_sharpe(returns),
                 _find_fall(returns),
             )
@@ -126,32 +119,14 @@ def _compute_sharpe(returns: Sequence[float]) -> Figure:
 
 
 def _find_fall(returns: Sequence[float]) -> Figure:
-    """Return the deepest fall of the running sum from its highest value before, 0 or below."""
-    total = highest = deepest = 0.0
-    for value in returns:
-        total += value
-        highest = max(highest, total)
-        deepest = min(deepest, total - highest)
+    """Return the deepest fall of the equity from its highest value before, 0 or below."""
+    value = highest = 1.0
+    deepest = 0.0
+    for earned in returns:
+        value *= 1.0 + earned
+        highest = max(highest, value)
+        deepest = min(deepest, value / highest - 1.0)
     return deepest if returns else None
-
-
-def _draw_histogram(series: Series) -> str:
-    if not series:
-        return ""
-    rows = []
-    for word, daily in series:
-        values = [value for value in daily.rank_ic if value is not None]
-        counts = [0] * (2 * MAX_BINS_ASIDE)
-        for value in values:
-            counts[min(max(math.floor(value / BIN_WIDTH), -MAX_BINS_ASIDE), MAX_BINS_ASIDE - 1) + MAX_BINS_ASIDE] += 1
-        rows.append((word, [amount / len(values) for amount in counts]))
-    edges = [(place - MAX_BINS_ASIDE) * BIN_WIDTH for place in range(2 * MAX_BINS_ASIDE)]
-    names = [
-        number(edge, 1, sign=place != MAX_BINS_ASIDE) if place % LABELLED_BINS == 2 else ""
-        for place, edge in enumerate(edges)
-    ]
-    title = f"Share of days by daily RankIC, in steps of {BIN_WIDTH}"
-    return bar_chart(Bars(title, names, rows, lambda value: percent(value, 0), SPREAD_FRAME))
 
 
 def _describe_spread(series: Series) -> list[Sequence[str]]:

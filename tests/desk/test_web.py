@@ -127,6 +127,10 @@ def test_a_decision_is_recorded_with_what_was_on_the_screen_and_leads_to_what_wa
             shown[1],
         )
         assert decision.case in page
+        told = client.get("/inbox.json").json()["waiting"]
+        assert [(one["kind"], one["href"]) for one in told[1:]] == [("resume", "/runs/r1")]
+        assert f"alphaloom resume r1 --workspace {desk.workspace}" in client.get("/runs/r1").text
+        assert "approved by you" in client.get(f"{place}.json").json()["cases"][0]["word"]
         assert CASE not in {row.factor_id for row in ledger.library.rows()}
         Reviews.of(ledger, ledger.runs.find("r1")).settle()  # as the run goes on
         assert CASE in {row.factor_id for row in ledger.library.rows()}

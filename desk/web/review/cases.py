@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ....risk import LeakAlarm
 
 CASE_CHOICES = ("approve", "reject", "ask", "undo")
-CASE_TAGS = {"approve": "approved", "reject": "rejected", "ask": "sent back"}
+CASE_WORDS = {"approve": "approved", "reject": "rejected", "ask": "sent back"}
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def _list_links(view: PageRequest, reviews: Reviews, here: str) -> list[CaseLink
         if decision is None or is_blind_for(view, reviews, one.id):
             word = "waits" if one.waits else "decided"
         else:
-            word = f"{CASE_TAGS[decision.decision]} by {'you' if decision.by == view.person else decision.by}"
+            word = f"{CASE_WORDS[decision.decision]} by {'you' if decision.by == view.person else decision.by}"
         links.append(CaseLink(one.id, one.text, word, one.id == here))
     return links
 

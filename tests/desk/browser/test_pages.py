@@ -26,6 +26,7 @@ playwright = pytest.importorskip("playwright.sync_api", reason="playwright is no
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 SHOTS = Path("build") / "desk"
+ROOT = Path(__file__).parents[3]
 PLACES = {
     "inbox": "/inbox", "case": f"/runs/r1/cases/{CASE}", "alarm": f"/runs/r1/alarms/{LEAK}", "runs": "/runs",
     "run": "/runs/r1", "library": "/library", "factor": f"/library/{LEAK}", "books": "/books", "lost": "/nowhere",
@@ -224,6 +225,40 @@ def test_another_page_of_the_browser_can_neither_read_nor_change(browser: Any, s
         page.evaluate("document.forms[0].submit()")
     assert "came from another page" in page.inner_text("body")
     context.close()
+
+
+def test_the_demo_leaves_three_cases_that_are_decided_from_the_screen_alone(browser: Any, tmp_path: Path) -> None:
+    campaign = ["run", str(ROOT / "examples" / "desk_demo.yaml"), "--workspace", str(tmp_path)]
+    subprocess.run([sys.executable, "-m", "alphaloom", *campaign], check=True, timeout=300)
+    server = Server(tmp_path)
+    context = browser.new_context(viewport={"width": 1280, "height": 720})
+    page = context.new_page()
+    page.goto(server.launch)
+    page.wait_for_url("**/inbox")
+    assert "3 things wait" in page.inner_text("h1")
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=SHOTS / "demo-inbox.png")
+    page.click("[data-list] a >> nth=0")
+    page.screenshot(path=SHOTS / "demo-case.png")
+    page.click("text=All evidence")
+    page.locator("#tear-sheet").scroll_into_view_if_needed()
+    page.screenshot(path=SHOTS / "demo-evidence.png")
+    page.go_back()
+    for place, choice in enumerate(("approve", "approve", "reject")):
+        assert page.locator(".cases b", has_text="waits").count() == 3 - place
+        page.click("text=Decide >> nth=0")
+        page.check(f"input[value={choice}]")
+        page.fill("#comment", "as the figures beside the other cases say")
+        page.click("button.main")
+    page.wait_for_url("**/runs/*")
+    command = page.inner_text(".lead code").split()
+    assert command[:2] == ["alphaloom", "resume"]
+    subprocess.run([sys.executable, "-m", *command], check=True, timeout=300)
+    page.wait_for_selector("text=Read the report")  # the page follows the campaign by itself
+    page.click("text=Read the report")
+    assert "2 factors were accepted" in page.inner_text("body")
+    context.close()
+    server.stop()
 
 
 MODES: dict[str, dict[str, Any]] = {
