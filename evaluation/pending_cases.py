@@ -70,10 +70,15 @@ class PersonDecision:
     needs: int = 1
 
     @property
+    def verb(self) -> str:
+        """Return what was done to the case."""
+        return DECISIONS[self.decision]
+
+    @property
     def sentence(self) -> str:
         """Return the decision in one line."""
         comment = f": {self.comment}" if self.comment else ""
-        return f"{self.by} {DECISIONS[self.decision]} it{comment}"
+        return f"{self.by} {self.verb} it{comment}"
 
     @property
     def reason(self) -> Reason:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from .database.protocol import Database
-from .database.register import Register
+from .database.register import Register, RegisterEntry
 from .digest import compute_digest
 from .errors import changed_file
 from .files.objects import Bodies
@@ -51,6 +51,18 @@ class EventRegister(Register[Event]):
         """Return the event of a kind with the last key, or None."""
         events = self.find("run = ? AND kind = ?", run, kind, order="key DESC LIMIT 1")
         return events[0] if events else None
+
+    def latest(self, kinds: Sequence[str], most: int) -> list[RegisterEntry[Event]]:
+        """Return the last events of some kinds over all runs, the last one first."""
+        # The order of the join makes both databases look the kinds up run by run, instead of reading every event.
+        query = (
+            "SELECT events.seq, events.at, events.run, events.kind, events.key, events.body "
+            "FROM runs CROSS JOIN events "
+            f"WHERE events.run = runs.id AND events.kind IN ({', '.join('?' * len(kinds))}) "
+            f"ORDER BY events.seq DESC LIMIT {int(most)}"
+        )
+        rows = self._database.rows(query, tuple(kinds))
+        return [RegisterEntry(seq, at, self._build_record(tuple(row))) for seq, at, *row in rows]
 
     def find_time(self, run: str, kind: str, key: str) -> str:
         """Return when an event was recorded, ISO; empty where it was not."""

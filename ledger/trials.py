@@ -110,6 +110,11 @@ class TrialRecord:
         """Return the numbers of the openings of sealed days that a run made."""
         return [int(number) for (number,) in self._database.rows("SELECT number FROM openings WHERE run = ?", (run,))]
 
+    def latest_openings(self, most: int) -> list[tuple[str, str, int, str]]:
+        """Return time, run, number and reason of the last openings of sealed days, the last one first."""
+        query = f"SELECT at, run, number, reason FROM openings ORDER BY id DESC LIMIT {int(most)}"
+        return [(at, run, int(number), reason) for at, run, number, reason in self._database.rows(query)]
+
     def openings(self, window: WindowKey) -> list[Opening]:
         """Return the openings whose window shares data with this one, oldest first."""
 

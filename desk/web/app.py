@@ -26,7 +26,7 @@ from ...ledger import AlphaloomError, Ledger
 from ..cli.failures import describe_error
 from ..report.report import TEMPLATE_FOLDER
 from ..users import PersonScope, Signer, Users
-from . import books, campaigns, compare, control, factors, library, what_if
+from . import books, campaigns, compare, control, factors, library, record, what_if
 from .access import Guards, LoginLimit, LoginPage, Sessions, find_signer
 from .pages import Page, PageRequest, Problem, render
 from .review import blind, cases, read_inbox, seal, texts
@@ -110,6 +110,7 @@ DESK_PAGES = {
     "/books/{book}/positions": Page("book_positions.html.j2", books.load_positions),
     "/books/{book}/refusals": Page("book_refusals.html.j2", books.load_refusals),
     "/books/{book}/stress": Page("book_stress.html.j2", books.load_stress),
+    "/record": Page("record.html.j2", record.load_record),
     "/texts/{text}": Page("text.html.j2", texts.load_text),
 }
 """Every page by its address; the same address with `.json` gives its record."""
@@ -297,7 +298,7 @@ def _answer_error(error: Exception, *, as_json: bool = False) -> Response:
     record, _ = describe_error(error)
     code = str(record["code"])
     known = 404 if code.startswith("unknown_") else 409 if isinstance(error, AlphaloomError) else 500
-    status = {"scope_missing": 403, "settings": 503}.get(code, known)
+    status = {"scope_missing": 403, "settings": 503, "busy": 503}.get(code, known)
     if as_json:
         return JSONResponse(record, status)
     allowed = record.get("allowed")

@@ -25,6 +25,7 @@ PLACES = (
     ("/runs", "Campaigns"),
     ("/library", "Library"),
     ("/books", "Books"),
+    ("/record", "Record"),
 )
 """The places of the app, in the order in which every page names them."""
 

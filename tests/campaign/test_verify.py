@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import pytest
+from starlette.testclient import TestClient
 
 from alphaloom.desk.cli.main import run_command
+from alphaloom.desk.web import Desk, build_app
 
 from . import markets
 from .conftest import Files
@@ -50,6 +52,17 @@ def test_every_verdict_of_a_campaign_comes_out_the_same(verify: Verify, finished
     assert {row["id"]: row["trial"] for row in said["verdicts"]} == known
     assert not {"seen", "discoveries"} & {key for entry in judged for key in entry["metrics"]["selection"] or {}}
     assert {"accepted", "rejected"} <= {row["verdict"] for row in said["verdicts"]}
+
+
+def test_the_desk_finds_the_same_from_the_ledger_alone(verify: Verify, copy: Path) -> None:
+    _, said = verify("--ledger-only")
+    desk = Desk(copy, lambda: markets.NOON)
+    with TestClient(build_app(desk), base_url="http://127.0.0.1:8000") as client:
+        client.get(f"/enter/{desk.issue_launch('ada')}")
+        page = client.get("/record.json?verify=all").json()
+    (check,) = page["checks"]
+    assert (check["word"], check["faults"], page["missed"]) == ("checks out", [], "")
+    assert check["sentence"].startswith(f"{len(said['verdicts'])} verdicts of {said['run']}, from the ledger alone:")
 
 
 def test_the_panel_is_found_and_says_the_same_of_one_verdict(verify: Verify, finished: CampaignResult) -> None:

@@ -161,6 +161,8 @@ def test_no_text_that_a_model_wrote_becomes_markup(desk: Desk, client: TestClien
         "/runs/r1",
         "/runs/r1/models",
         "/runs/r2/seal",
+        "/record?verify=all",
+        f"/record?verify={quote(SCRIPT)}",
         "/library",
         f"/library/{LEAK}",
         f"/runs/r1/cases/{CASE}",
@@ -180,6 +182,7 @@ def test_no_text_that_a_model_wrote_becomes_markup(desk: Desk, client: TestClien
         assert "<script>alert" not in answer.text, place
         assert "<img src" not in answer.text, place
     assert client.get("/inbox").text.count("&lt;script&gt;") >= 2
+    assert client.get("/record?verify=r1").text.count("&lt;script&gt;") >= 1
 
 
 def test_every_page_is_a_record_too(client: TestClient) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ...figures import plural
+from ...verification import describe_calls
 from ..console import print_object, print_plain
 from ..options import AsJson, By, Workspace, refuse_existing, signer_name
 from ..run_lookup import DEFAULT_WORKSPACE
@@ -23,11 +23,6 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="Read the record of what was asked of the MCP servers.")
 TAIL_POLL_SECONDS = 0.25
 HASH = re.compile(r"[0-9a-fA-F]{64}")
-UNCHANGED_NOTE = "what was noted earlier is unchanged"
-UNCOMPARED_NOTE = (
-    "it was not compared with a head noted elsewhere, "
-    "so it cannot show whether whoever may write to this folder made all of it again"
-)
 
 
 def _find_folder(workspace: Path | None) -> Path:
@@ -169,15 +164,5 @@ def export(
 
 
 def _print(reading: Verified, *, compared: bool) -> None:
-    print_plain(f"{plural(reading.calls, 'call')} in {plural(len(reading.heads), 'segment')}, root {reading.root}")
-    for finding in reading.findings:
-        line = f", line {finding.line}" if finding.line is not None else ""
-        print_plain(f"{finding.kind}: {finding.segment}{line}: {finding.message}")
-    for note in reading.notes:
-        print_plain(f"note: {note}")
-    for tip in reading.tips:
-        print_plain(f"head {tip.hash} (line {tip.sequence} of {tip.segment})")
-    if reading.findings:
-        print_plain(plural(len(reading.findings), "finding"))
-    else:
-        print_plain(f"the chain is consistent; {UNCHANGED_NOTE if compared else UNCOMPARED_NOTE}")
+    for line in describe_calls(reading, compared=compared):
+        print_plain(line)

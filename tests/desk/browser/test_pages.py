@@ -36,6 +36,7 @@ PLACES = {
     "new-book": f"/books/{EMPTY}",
     "new-campaign": "/runs/new", "new-campaign-file": "/runs/new?name=calm",
     "new-campaign-refused": "/runs/new?name=Calm%20Names&panel=/etc/passwd&evaluations=0&goal=calm",
+    "record": "/record?verify=all",
     "compare": f"/compare?a=r1:{LEAK}&b=r1:{CHILD}", "runs-compared": "/compare?a=r1&b=r1&all=1",
 }  # fmt: skip  # a table
 LOOKS = [("light", 1280), ("dark", 1280), ("light", 400)]

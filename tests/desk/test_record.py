@@ -1,0 +1,114 @@
+"""The page of the record: what verifying found, bounded, and what people decided, but not before a blind judgement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from alphaloom.desk.blind import BlindJudgement, record_judgement
+from alphaloom.desk.decisions import CaseRequest, decide_case
+from alphaloom.desk.web import Desk, build_app, record
+from alphaloom.evaluation import Reviews
+from alphaloom.ledger import Run, ask_to_stop
+from alphaloom.ledger.calls import CallLog, CallOutcome, ToolCall
+from alphaloom.risk import acknowledge_alarm, list_alarms
+
+from .test_web import HERE
+from .workspace import CASE, LEAK, NOON, SCRIPT, lay
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    lay(tmp_path)
+    return Desk(tmp_path, lambda: NOON)
+
+
+@pytest.fixture
+def client(desk: Desk) -> Iterator[TestClient]:
+    with TestClient(build_app(desk), base_url=HERE, follow_redirects=False) as made:
+        made.get(f"/enter/{desk.sessions.issue_launch('ada')}")
+        yield made
+
+
+def decide_twice(desk: Desk) -> None:
+    """Approve the case as ann, who judged it first, and acknowledge the alarm as bob, a minute later."""
+    with desk.open() as ledger:
+        run = ledger.runs.find("r1")
+        if (desk.workspace / "policy.yaml").exists():
+            judgement = BlindJudgement(CASE, "approve", 70, "ann", NOON.isoformat())
+            record_judgement(Reviews.of(ledger, run), judgement)
+        decide_case(ledger, run, CaseRequest(CASE, "approve", SCRIPT, "ann", NOON.isoformat()))
+    with Desk(desk.workspace, lambda: NOON + timedelta(minutes=1)).open() as ledger:
+        acknowledge_alarm(ledger, list_alarms(ledger)[0], "the fields are of the close", "bob", NOON)
+        ask_to_stop(ledger.events, "r1", "ann")
+
+
+def test_people_s_decisions_are_listed_with_their_pages_and_reasons(desk: Desk, client: TestClient) -> None:
+    decide_twice(desk)
+    (desk.workspace / "policy.yaml").write_text(
+        f"exceptions: [{{evidence: {LEAK}, rule: original, reason: known twin, owner: ann, until: 2026-05-31}}]\n"
+    )
+    page = client.get("/record.json").json()
+    assert {(one["who"], one["what"], one["why"]) for one in page["deeds"]} == {
+        ("ann", "approved", SCRIPT),
+        ("bob", "acknowledged a leak alarm (RankIC +0.200)", "the fields are of the close"),
+        ("ann", "asked the campaign to stop", ""),
+    }
+    assert page["deeds"][-1]["href"] == f"/runs/r1/cases/{CASE}"
+    assert (page["overrides"][0]["owner"], page["checks"], page["calls"]) == ("ann", [], None)
+    assert "<script>alert" not in client.get("/record").text
+    for one in page["deeds"]:
+        assert client.get(one["href"]).status_code == 200
+
+
+def test_who_has_yet_to_judge_blind_is_told_of_no_decision_and_no_difference(desk: Desk, client: TestClient) -> None:
+    (desk.workspace / "policy.yaml").write_text("judge_blind: true\napprovals: 2\n")
+    decide_twice(desk)
+    page = client.get("/record.json?verify=r1").json()
+    assert "approved" not in {one["what"] for one in page["deeds"]}
+    assert page["checks"][0]["faults"] == [record.HIDDEN_NOTE]
+    with desk.open() as ledger:
+        judgement = BlindJudgement(CASE, "unsure", 50, "ada", NOON.isoformat())
+        record_judgement(Reviews.of(ledger, ledger.runs.find("r1")), judgement)
+    page = client.get("/record.json?verify=r1").json()
+    assert "approved" in {one["what"] for one in page["deeds"]}
+    assert page["checks"][0]["faults"] != [record.HIDDEN_NOTE]
+
+
+def test_a_verdict_that_cannot_be_made_again_is_named(client: TestClient) -> None:
+    (check,) = client.get("/record.json?verify=r1").json()["checks"]
+    assert check["word"] == "differs"
+    assert any(line.startswith(f"{LEAK}: record: ") for line in check["faults"])
+    assert client.get("/record.json?verify=none").json()["code"] == "unknown_run"
+
+
+def test_a_check_ends_in_time_and_is_alone(desk: Desk, client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    with desk.open() as ledger:
+        ledger.runs.start(Run("r2", {"settings": {}}, 1, "d", NOON.isoformat()))
+    monkeypatch.setattr(record, "MAX_VERIFY_SECONDS", -1.0)
+    page = client.get("/record.json?verify=all").json()
+    assert page["checks"] == []
+    assert page["missed"].startswith("2 of 2 campaigns were not reached")
+    with record._verifying:
+        assert client.get("/record?verify=all").status_code == 503
+    assert client.get("/record").status_code == 200
+
+
+def test_a_changed_log_of_calls_is_found(desk: Desk, client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert client.get("/record.json?verify=calls").json()["calls"]["sound"] is None
+    with CallLog.open(desk.workspace / "audit", clock=lambda: NOON) as log:
+        for name in ("prices", "fields"):
+            log.append(ToolCall("bob", "market", name, CallOutcome.OK, "", rows=3, bytes=10, duration_ms=1.5))
+    calls = client.get("/record.json?verify=calls").json()["calls"]
+    assert calls["sound"], calls
+    monkeypatch.setattr(record, "MAX_LOG_BYTES", 1)
+    assert client.get("/record.json?verify=calls").json()["calls"]["sound"] is None
+    monkeypatch.undo()
+    (segment,) = (desk.workspace / "audit").glob("calls-*.jsonl")
+    segment.write_text(segment.read_text().replace("bob", "eve"))
+    calls = client.get("/record.json?verify=calls").json()["calls"]
+    assert calls["sound"] is False
