@@ -149,6 +149,7 @@ def main() -> int:
     client.get(f"/enter/{desk.sessions.issue_launch('bench')}")
     places = ["/inbox", "/runs", "/runs?page=4", f"/runs/{run}", f"/runs/{run}?q=volume&page=3", "/library", "/books"]
     places += [f"/runs/{run}/factors/{one}", f"/compare?a={run}:{one}&b={run}:{other}"]
+    places += ["/record", "/jump?q=volume", "/jump?q=unheard"]
     times = time_pages(client, places)
     for place, (first, usual) in times.items():
         say(f"{place:<40} first {first * 1e3:7.0f} ms, then {usual * 1e3:7.0f} ms")

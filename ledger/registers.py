@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from .database.protocol import Database
-from .database.register import Register, RegisterEntry
+from .database.register import Register, RegisterEntry, match_words
 from .digest import compute_digest
 from .errors import changed_file
 from .files.objects import Bodies
@@ -51,6 +51,12 @@ class EventRegister(Register[Event]):
         """Return the event of a kind with the last key, or None."""
         events = self.find("run = ? AND kind = ?", run, kind, order="key DESC LIMIT 1")
         return events[0] if events else None
+
+    def search(self, run: str, kind: str, words: Sequence[str], most: int) -> list[Event]:
+        """Return events of a kind in a run whose body holds all words, by key; ASCII letters of both sizes alike."""
+        condition, patterns = match_words(words)
+        order = f"key LIMIT {int(most)}"
+        return self.find(f"run = ? AND kind = ? AND {condition}", run, kind, *patterns, order=order)
 
     def latest(self, kinds: Sequence[str], most: int) -> list[RegisterEntry[Event]]:
         """Return the last events of some kinds over all runs, the last one first."""

@@ -26,7 +26,7 @@ from ...ledger import AlphaloomError, Ledger
 from ..cli.failures import describe_error
 from ..report.report import TEMPLATE_FOLDER
 from ..users import PersonScope, Signer, Users
-from . import books, campaigns, compare, control, factors, library, record, what_if
+from . import books, campaigns, compare, control, factors, jump, library, record, what_if
 from .access import Guards, LoginLimit, LoginPage, Sessions, find_signer
 from .pages import Page, PageRequest, Problem, render
 from .review import blind, cases, read_inbox, seal, texts
@@ -110,6 +110,7 @@ DESK_PAGES = {
     "/books/{book}/positions": Page("book_positions.html.j2", books.load_positions),
     "/books/{book}/refusals": Page("book_refusals.html.j2", books.load_refusals),
     "/books/{book}/stress": Page("book_stress.html.j2", books.load_stress),
+    "/jump": Page("jump.html.j2", jump.load_jump),
     "/record": Page("record.html.j2", record.load_record),
     "/texts/{text}": Page("text.html.j2", texts.load_text),
 }

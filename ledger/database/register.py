@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields, is_dataclass
+from string import ascii_lowercase, ascii_uppercase
 from typing import Any, Generic, TypeVar
 
 from ..digest import canonical_json
@@ -101,6 +103,45 @@ class Register(Generic[R]):
                 yield RegisterEntry(seq, at, self._build_record(tuple(row)))
             place = batch[-1][0]
 
+    def end(self) -> int:
+        """Return the place after the last record in the order of arrival; 1 for an empty table."""
+        ((last,),) = self._database.rows(f"SELECT coalesce(max(seq), 0) FROM {self._table}")
+        return int(last) + 1
+
+    def search_back(
+        self, words: Sequence[str], after: str, before: int, rows: int, most: int
+    ) -> tuple[list[RegisterEntry[R]], int]:
+        """Return records whose JSON holds all words, among the last ones before a place; the newest first.
+
+        Parameters
+        ----------
+        words
+            Small and capital ASCII letters are alike. Each must occur.
+        after
+            JSON after which a word counts, such as `"text":"`; empty for the whole body.
+        before
+            A place in the order of arrival.
+        rows
+            How many records are read at most; all runs together.
+        most
+            How many are returned at most.
+
+        Returns
+        -------
+        tuple
+            The records, and the place before which to go on; 1 where nothing is left.
+        """
+        first = max(before - rows, 1)
+        condition, patterns = match_words(words, after)
+        query = (
+            f"SELECT seq, at, {', '.join(self._key)}, body FROM {self._table} "
+            f"WHERE seq >= ? AND seq < ? AND {condition} ORDER BY seq DESC LIMIT {int(most)}"
+        )
+        found = self._database.rows(query, (first, before, *patterns))
+        entries = [RegisterEntry(seq, at, self._build_record(tuple(row))) for seq, at, *row in found]
+        place = entries[-1].place if len(entries) == most else first
+        return entries, place
+
     def _put(self, session: Transaction, key: list[str], body: str, strict: bool) -> bool:
         """Insert a row if its key is free; if it is `strict`, a row that has the key must be equal."""
         inserted = self._insert(session, key, body)
@@ -124,6 +165,21 @@ class Register(Generic[R]):
     def _build_record(self, row: tuple[Any, ...]) -> R:
         *key, body = row
         return self._record(**dict(zip(self._key, key, strict=True)), **json.loads(body))
+
+
+def match_words(words: Sequence[str], after: str = "") -> tuple[str, list[str]]:
+    """Return a condition that a row's JSON holds all words behind a piece of JSON, and its values."""
+    # Both databases fold ASCII letters alone; a word is looked for as JSON spells it.
+    spelled = [json.dumps(word, ensure_ascii=False)[1:-1].translate(_SMALL_LETTERS) for word in words]
+    patterns = [f"%{_escape_like(after)}%{_escape_like(word)}%" for word in spelled]
+    return " AND ".join(["TRUE", *("lower(body) LIKE ? ESCAPE '!'" for _ in patterns)]), patterns
+
+
+_SMALL_LETTERS = str.maketrans(ascii_uppercase, ascii_lowercase)
+
+
+def _escape_like(text: str) -> str:
+    return re.sub(r"([!%_])", r"!\1", text)
 
 
 def conflict(table: str, key: list[str], stored: dict[str, Any], new: dict[str, Any]) -> LedgerConflict:

@@ -216,3 +216,29 @@ def test_the_room_loads_without_heavy_libraries() -> None:
     code = f"import sys; sys.path.insert(0, {str(root)!r}); import alphaloom.ledger; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert not {"numpy", "pandas", "pydantic", "yaml"} & set(loaded)
+
+
+def test_words_are_found_backwards_in_bounded_steps_and_mean_themselves(ledger: Ledger) -> None:
+    texts = ["rank(close)", 'RANK("100%_a!b\\")', "ts_mean(volume, 5)", "rank(Größe)"]
+    for number, text in enumerate(texts):
+        ledger.attempts.add(replace(ATTEMPT, key=f"k{number}", text=text, reason="rank of volume"))
+
+    def find(*words: str, before: int = 0, rows: int = 100, most: int = 9) -> tuple[list[str], int]:
+        found, place = ledger.attempts.search_back(words, '"text":"', before or ledger.attempts.end(), rows, most)
+        return [entry.record.text for entry in found], place
+
+    assert find("Rank") == ([texts[3], texts[1], texts[0]], 1)
+    assert find("rank", "close") == ([texts[0]], 1)
+    assert find("volume") == ([texts[2]], 1)
+    for word in ("100%_", "%_a!b\\", '"100', "Größe"):
+        assert len(find(word)[0]) == 1, word
+    for word in ("1%b", "r_nk", "a!!b", "reason", "grÖße"):
+        assert find(word) == ([], 1), word
+    (first,), place = find("rank", rows=2)
+    assert (first, find("rank", before=place, rows=2)) == (texts[3], ([texts[1], texts[0]], 1))
+    (first,), place = find("rank", most=1)
+    assert (first, find("rank", before=place, most=1)[0]) == (texts[3], [texts[1]])
+    ledger.events.record("one", "agents.hypothesis", "h1", {"statement": "Prices revert"})
+    assert [event.key for event in ledger.events.search("one", "agents.hypothesis", ["PRICES", "revert"], 5)] == ["h1"]
+    assert ledger.events.search("one", "agents.hypothesis", ["prices", "trend"], 5) == []
+    assert [entry.record.key for entry in ledger.events.latest(["agents.hypothesis", "other"], 5)] == ["h1"]

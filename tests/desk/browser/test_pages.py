@@ -36,7 +36,7 @@ PLACES = {
     "new-book": f"/books/{EMPTY}",
     "new-campaign": "/runs/new", "new-campaign-file": "/runs/new?name=calm",
     "new-campaign-refused": "/runs/new?name=Calm%20Names&panel=/etc/passwd&evaluations=0&goal=calm",
-    "record": "/record?verify=all",
+    "record": "/record?verify=all", "jump": "/jump?q=alert",
     "compare": f"/compare?a=r1:{LEAK}&b=r1:{CHILD}", "runs-compared": "/compare?a=r1&b=r1&all=1",
 }  # fmt: skip  # a table
 LOOKS = [("light", 1280), ("dark", 1280), ("light", 400)]
@@ -209,6 +209,36 @@ def test_pages_work_without_script_and_at_200_percent(browser: Any, server: Serv
     page.fill("textarea", "too thin")
     page.click("button.main")
     assert page.url.endswith(f"/alarms/{LEAK}")
+    context.close()
+
+
+@pytest.mark.parametrize(("scheme", "width"), LOOKS)
+def test_the_jump_box_leads_anywhere_by_keyboard(browser: Any, server: Server, scheme: str, width: int) -> None:
+    context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 900})
+    page = context.new_page()
+    page.on("dialog", lambda dialog: pytest.fail(f"a script ran: {dialog.message}"))
+    page.goto(server.launch)
+    page.wait_for_url("**/inbox")
+    page.keyboard.press("/")
+    page.keyboard.type("alert")
+    page.wait_for_selector("#jump a")
+    page.screenshot(path=SHOTS / f"jump-box-{scheme}-{width}.png")
+    found = axe.Axe().run(page).response["violations"]
+    assert [one["id"] for one in found if one["impact"] in ("serious", "critical")] == []
+    page.keyboard.press("Escape")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("r1")
+    page.wait_for_selector('#jump a[href="/runs/r1"]')
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/runs/r1")
+    page.keyboard.press("Control+k")
+    page.keyboard.type(CHILD[:6])
+    page.wait_for_selector(f'#jump a[href="/runs/r1/factors/{CHILD}"]')
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/factors/{CHILD}")
     context.close()
 
 
