@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..model_spend import REMARK_MODELS
+from ..facts.model_spend import REMARK_MODELS
 from ..report.sections.run_notes import RunNotes, read_run_notes
 from .console import stderr_console
 

@@ -18,7 +18,7 @@ from starlette.responses import HTMLResponse, Response, StreamingResponse
 
 from ..cli.campaign.status import RunStanding, name_workspace, state_of
 from ..errors import DeskError
-from ..model_spend import describe_spend, sum_spend
+from ..facts.model_spend import describe_spend, sum_spend
 from . import control
 from .access import REPORT_POLICY
 from .pages import PageRequest, render

@@ -10,8 +10,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import DeskError
-from ..figures import number
-from ..verification import (
+from ..facts.verification import (
     PanelFiles,
     choose_verdicts,
     describe_calls,
@@ -19,6 +18,7 @@ from ..verification import (
     describe_verdicts,
     verify_verdicts,
 )
+from ..figures import number
 from .campaigns import is_campaign
 from .pages import PageRequest
 from .review import is_blind_for
@@ -243,8 +243,14 @@ def _describe_flow(event: Event) -> Words:
     return what, name, f"/books/{name}", ""
 
 
-def _describe_stop(event: Event) -> Words:
-    return f"asked the campaign to {event.kind}", event.run, f"/runs/{event.run}", ""
+def _describe_control(event: Event) -> Words:
+    words = {"start": "set a campaign running", "stop": "stopped a campaign", "close": "ended a campaign's search"}
+    return words[event.kind], event.run, f"/runs/{event.run}", ""
+
+
+def _describe_revalidation(event: Event) -> Words:
+    factor, _, _ = event.key.partition("/")
+    return "looked at a factor again: it stays", factor, f"/library/{factor}", event.body["reason"]
 
 
 DEEDS: Mapping[str, Callable[[Event], Words]] = {
@@ -253,8 +259,10 @@ DEEDS: Mapping[str, Callable[[Event], Words]] = {
     "seal-decision": _describe_seal,
     "book.mode": _describe_mode,
     "book.flow": _describe_flow,
-    "stop": _describe_stop,
-    "close": _describe_stop,
+    "revalidation": _describe_revalidation,
+    "start": _describe_control,
+    "stop": _describe_control,
+    "close": _describe_control,
 }
 """Kinds of events that are a person's decision, with their words."""
 

@@ -11,7 +11,7 @@ import pytest
 
 from alphaloom import Campaign
 from alphaloom.agents.offline import answer_offline
-from alphaloom.desk.model_spend import sum_spend
+from alphaloom.desk.facts.model_spend import sum_spend
 from alphaloom.ledger import Ledger
 
 from ..router.served import chatting

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from alphaloom.desk.model_spend import describe_spend, sum_spend
+from alphaloom.desk.facts.model_spend import describe_spend, sum_spend
 from alphaloom.ledger import Ledger, ModelCall, Run, VerdictRow
 from alphaloom.ledger.reservations import Hold, Wish
 

@@ -45,6 +45,8 @@ def decide_twice(desk: Desk) -> None:
     with Desk(desk.workspace, lambda: NOON + timedelta(minutes=1)).open() as ledger:
         acknowledge_alarm(ledger, list_alarms(ledger)[0], "the fields are of the close", "bob", NOON)
         ask_to_stop(ledger.events, "r1", "ann")
+        body = {"by": "ann", "reason": "it still earns", "at": NOON.isoformat(), "status": "live", "digest": ""}
+        ledger.events.record("r1", "revalidation", f"{LEAK}/0001", body)
 
 
 def test_people_s_decisions_are_listed_with_their_pages_and_reasons(desk: Desk, client: TestClient) -> None:
@@ -56,7 +58,8 @@ def test_people_s_decisions_are_listed_with_their_pages_and_reasons(desk: Desk, 
     assert {(one["who"], one["what"], one["why"]) for one in page["deeds"]} == {
         ("ann", "approved", SCRIPT),
         ("bob", "acknowledged a leak alarm (RankIC +0.200)", "the fields are of the close"),
-        ("ann", "asked the campaign to stop", ""),
+        ("ann", "stopped a campaign", ""),
+        ("ann", "looked at a factor again: it stays", "it still earns"),
     }
     assert page["deeds"][-1]["href"] == f"/runs/r1/cases/{CASE}"
     assert (page["overrides"][0]["owner"], page["checks"], page["calls"]) == ("ann", [], None)

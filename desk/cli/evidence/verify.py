@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ...verification import (
+from ...facts.verification import (
     PanelFiles,
     choose_verdicts,
     describe_difference,

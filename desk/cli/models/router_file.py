@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from ....ledger import SettingsError
-from ...model_spend import REMARK_MODELS
+from ...facts.model_spend import REMARK_MODELS
 from ..run_lookup import DEFAULT_WORKSPACE
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...facts.model_spend import PARTS, TIERS, describe_spend, sum_spend
 from ...figures import DASH, count, money
-from ...model_spend import PARTS, TIERS, describe_spend, sum_spend
 from ..console import print_object, stderr_console, stdout_console
 from ..options import AsJson, Workspace
 from ..run_lookup import find_run, locate_run

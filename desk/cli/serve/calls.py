@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ...verification import describe_calls
+from ...facts.verification import describe_calls
 from ..console import print_object, print_plain
 from ..options import AsJson, By, Workspace, refuse_existing, signer_name
 from ..run_lookup import DEFAULT_WORKSPACE

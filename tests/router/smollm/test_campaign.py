@@ -16,7 +16,7 @@ import pytest
 from pydantic import BaseModel
 
 from alphaloom.agents import schemas
-from alphaloom.desk.model_spend import sum_spend
+from alphaloom.desk.facts.model_spend import sum_spend
 from alphaloom.desk.remarks import Account
 from alphaloom.ledger import Ledger, ModelCall
 from alphaloom.router.calls import ROUTE_EVENT

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .errors import DeskError
-from .figures import plural
+from ..errors import DeskError
+from ..figures import plural
 
 if TYPE_CHECKING:
-    from ..evidence import Replay, RunArchive
-    from ..ledger.calls import Verified
+    from ...evidence import Replay, RunArchive
+    from ...ledger.calls import Verified
 
 RATIOS_NOTE = (
     "Values, sheets and daily series were computed again from the panel. "
@@ -67,8 +67,8 @@ def verify_verdicts(
 
     Without the panel, `goes_on` is asked before each verdict; those after a no are left out.
     """
-    from ..evaluation.checks import find_loose_ends
-    from ..evidence import replay_verdict
+    from ...evaluation.checks import find_loose_ends
+    from ...evidence import replay_verdict
 
     replays = [replay_verdict(archive, archive.verdicts[name]) for name in ids if goes_on()]
     obstacle, depth = "", "ledger"
@@ -92,10 +92,10 @@ def _replay_with_panel(
     archive: RunArchive, ids: Sequence[str], replays: list[Replay], files: PanelFiles
 ) -> tuple[list[Replay], str]:
     """Return the replays with the panel's values, or why the panel could not be opened."""
-    from ..campaign import Settings
-    from ..evaluation import PanelContext
-    from ..evaluation.checks import replay_on_panel
-    from ..evidence.values import LazySandbox
+    from ...campaign import Settings
+    from ...evaluation import PanelContext
+    from ...evaluation.checks import replay_on_panel
+    from ...evidence.values import LazySandbox
 
     recorded = archive.run.config.get("settings") or archive.run.config.get("rules")
     if not recorded:

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from .figures import DASH, count, money, plural
+from ..figures import DASH, count, money, plural
 
 if TYPE_CHECKING:
-    from ..ledger import Ledger, ModelCall, Run
-    from ..router import ModelSettings, RouterConfig, Tier
+    from ...ledger import Ledger, ModelCall, Run
+    from ...router import ModelSettings, RouterConfig, Tier
 
 
 PARTS = ("role", "intent", "model", "tenant")
@@ -47,7 +47,7 @@ class _SpendRecords:
 
     def decision(self, call: ModelCall) -> dict[str, Any] | None:
         """Return the routing decision of a call; None for calls of versions that did not record it."""
-        from ..router.calls import ROUTE_EVENT
+        from ...router.calls import ROUTE_EVENT
 
         if call.run not in self._decisions:
             self._decisions[call.run] = {
@@ -85,7 +85,7 @@ def sum_spend(ledger: Ledger, run: str | None, day: str, tenant: str | None) -> 
 
 
 def _sum_bill(calls: Iterable[ModelCall]) -> dict[str, Any]:
-    from ..router import sum_calls
+    from ...router import sum_calls
 
     return asdict(sum_calls(calls))
 
@@ -102,8 +102,8 @@ def _count_accepted(records: _SpendRecords) -> int:
 
     For a day it counts those accepted on that day; for a tenant, those of all runs with its calls.
     """
-    from ..evaluation import Reviews
-    from ..ledger import utc_day
+    from ...evaluation import Reviews
+    from ...ledger import utc_day
 
     accepted = 0
     for run in records.runs:
@@ -153,7 +153,7 @@ def _list_questions(records: _SpendRecords) -> dict[str, dict[str, Any]]:
 
 def _list_prices(records: _SpendRecords) -> dict[str, dict[str, Any]]:
     """Return each model's tier, full name and US dollars per million tokens, as its run named it; null if unknown."""
-    from ..router.calls import find_price
+    from ...router.calls import find_price
 
     rows: dict[str, dict[str, Any]] = {}
     for call in records.calls:
@@ -197,7 +197,7 @@ def _price_at_tier(records: _SpendRecords, tier: Tier) -> dict[str, Any]:
 
 def _find_price(config: RouterConfig | None, tier: Tier, run: str) -> tuple[float, float] | str:
     """Return the prices of a token in and out at the first model of a tier, or why they are unknown."""
-    from ..router.calls import find_price
+    from ...router.calls import find_price
 
     first: Callable[[ModelSettings], bool] = lambda model: model.tier == tier
     models = config.models if config else {}
@@ -209,7 +209,7 @@ def _find_price(config: RouterConfig | None, tier: Tier, run: str) -> tuple[floa
 
 def _sum_reserved(ledger: Ledger, run: str | None, tenant: str | None) -> dict[str, Any]:
     """Return the largest cost of the calls under way."""
-    from ..ledger import PICO
+    from ...ledger import PICO
 
     ledger.holds.lapse()
     reservations = [
@@ -222,7 +222,7 @@ def _sum_reserved(ledger: Ledger, run: str | None, tenant: str | None) -> dict[s
 
 def _sum_killed(ledger: Ledger, run: str | None, day: str, tenant: str | None) -> dict[str, Any]:
     """Return the largest cost of calls whose process was killed; their result is unknown, and the caps count them."""
-    from ..ledger import PICO
+    from ...ledger import PICO
 
     reserved = ledger.holds.killed(run, day, tenant)
     return {"calls": reserved.calls, "usd": reserved.picos / PICO}
@@ -232,7 +232,7 @@ def _parse_config(recorded: dict[str, Any]) -> RouterConfig | None:
     """Parse the models that a run recorded; None for settings of a version that is no longer read."""
     from pydantic import ValidationError
 
-    from ..router import RouterConfig, drop_removed_settings
+    from ...router import RouterConfig, drop_removed_settings
 
     try:
         return RouterConfig.model_validate(drop_removed_settings(recorded))
