@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ..lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .actions import Actions as Actions, read_actions as read_actions
+    from .actions import Actions as Actions, bound_ratio as bound_ratio, read_actions as read_actions
     from .adjusted import (
         SHARE_COUNT_FIELDS as SHARE_COUNT_FIELDS,
         adjust_forwards as adjust_forwards,
@@ -65,7 +65,7 @@ else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
-            "actions": "Actions read_actions",
+            "actions": "Actions bound_ratio read_actions",
             "adjusted": (
                 "SHARE_COUNT_FIELDS adjust_forwards find_adjusted_fields has_unsafe_volume_levels reset_volume_levels"
             ),
