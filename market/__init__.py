@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     )
     from .synthetic.null_panel import Nulling as Nulling, make_null_panel as make_null_panel
     from .table import Table as Table, read_table as read_table
+    from .traded import find_traded_rule as find_traded_rule, measure_traded_money as measure_traded_money
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
@@ -86,5 +87,6 @@ else:
             "synthetic.market": "Plant PlantedAlpha SyntheticConfig SyntheticMarket simulate",
             "synthetic.null_panel": "Nulling make_null_panel",
             "table": "Table read_table",
+            "traded": "find_traded_rule measure_traded_money",
         },
     )

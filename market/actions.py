@@ -137,6 +137,11 @@ class Actions:
             volumes[:row, place] *= self.splits[at]
         return prices, volumes
 
+    def list_splits(self, until: np.datetime64) -> tuple[tuple[str, str, float], ...]:
+        """Return the splits until a day as `Panel.splits`: ISO day, symbol, new shares for an old one; by day."""
+        rows = [place for place in np.flatnonzero(self.splits != 1.0) if self.days[place] <= until]
+        return tuple(sorted((str(self.days[row]), self.symbols[row], float(self.splits[row])) for row in rows))
+
     def measure_splits(self, dates: NDArray[np.datetime64], symbols: Sequence[str], closes: Frame) -> list[SplitMove]:
         """Return the splits from `MIN_SPLIT` on, with the closes ``[T, N]`` before and after them."""
         column = {symbol: place for place, symbol in enumerate(symbols)}
