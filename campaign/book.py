@@ -45,6 +45,7 @@ from .book_record import (
     BookOrder,
     BookSettings,
     find_book,
+    find_unpaid,
     hold_book,
     is_laxer,
     list_flows,
@@ -103,6 +104,8 @@ class BookStep:
         Symbols whose approved increases were dropped, since too much money came in.
     revised
         Why the panel may lack the day of the step before, and who said so; None where it has it.
+    unpaid
+        Keys of the withdrawals that wait, since the book may not sell for them.
     """
 
     day: str
@@ -121,6 +124,7 @@ class BookStep:
     corrections: Sequence[tuple[str, float, float]]
     held_back: Sequence[str]
     revised: tuple[str, str] | None
+    unpaid: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -212,6 +216,7 @@ def step_book(
                 inputs = {**terms, **_read_day(data.panel, row, live.parts(row), last, terms["policy"])}
                 inputs |= waiting.take(inputs["prices"]["day"])
                 done.append(_record_step(ledger, book, inputs, last, known_windows, clock()))
+                waiting.keep(done[-1])
                 steps.append(read_step(done[-1]))
                 told(steps[-1])
             log_steps(ledger, book, done, clock)
@@ -225,6 +230,7 @@ class _Waiting:
     flows: list[BookFlow]
     orders: list[BookOrder]
     revised: tuple[str, str] | None
+    taken: list[BookFlow] = field(default_factory=list)
 
     @classmethod
     def read(
@@ -243,10 +249,14 @@ class _Waiting:
             "orders": [[one.key, one.mode, one.is_signed_twice, one.digest] for one in orders],
             "revised": list(self.revised) if self.revised else None,
         }
-        self.flows = [one for one in self.flows if one not in flows]
+        self.flows, self.taken = [one for one in self.flows if one not in flows], flows
         self.orders = [one for one in self.orders if one not in orders]
         self.revised = None
         return taken
+
+    def keep(self, step: Mapping[str, Any]) -> None:
+        """Put back the withdrawals that a step could not pay."""
+        self.flows = [*(one for one in self.taken if one.key in step.get("unpaid", ())), *self.flows]
 
 
 def _record_step(
@@ -417,8 +427,10 @@ def take_step(inputs: Mapping[str, Any]) -> dict[str, Any]:
     settings = BookSettings.model_validate(inputs["settings"])
     prices = DayPrices(**inputs["prices"])
     policy = Policy.model_validate_json(json.dumps(inputs["policy"]))
-    flow = sum_flows(inputs["flows"])
     start, plain = (PaperAccount.restore(inputs[part]) for part in ("account", "ungated"))
+    unpaid = find_unpaid(start, inputs["flows"], policy, _obey(start, inputs["mode"], inputs["orders"])[1])
+    flows = [row for row in inputs["flows"] if row[0] not in unpaid]
+    flow = sum_flows(flows)
     before, mode = _obey(start.with_flow(flow), inputs["mode"], inputs["orders"])
     approved, held_back = _choose_orders(inputs, policy, mode, flow / start.equity if start.equity > 0 else 0.0)
     reducing = {prices.renamed.get(name, name) for name in inputs["reducing"]}
@@ -449,7 +461,8 @@ def take_step(inputs: Mapping[str, Any]) -> dict[str, Any]:
             if SignalChange(one.signal, state.positions.get(one.signal.asset, 0)).reduces
         ),
         "asked": {signal.asset: signal.target_e8 for signal in sized.signals},
-        "flows": inputs["flows"],
+        "flows": flows,
+        **({"unpaid": unpaid} if unpaid else {}),
         "orders": inputs["orders"],
         "revised": inputs["revised"],
         "renamed": dict(prices.renamed),
@@ -561,4 +574,5 @@ def read_step(body: Mapping[str, Any]) -> BookStep:
         tuple(tuple(row) for row in body["corrections"]),
         tuple(body["held_back"]),
         tuple(body["revised"]) if body["revised"] else None,
+        tuple(body.get("unpaid", ())),
     )

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -25,7 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from ..evidence.scoring import Costs
 from ..ledger import Ledger, LedgerConflict, Run, compute_digest, wait_while_locked
 from ..portfolio import PaperAccount, TradingTerms
-from ..risk import BP, MODES, Mode, RiskError, RiskLimits, read_policy
+from ..risk import BP, MODES, Mode, Policy, RiskError, RiskLimits, read_policy
 from .facts import CENTS
 
 WORKSPACE: Final = Path(".alphaloom")
@@ -203,6 +203,8 @@ def list_waiting_flows(flows: Sequence[BookFlow], steps: Sequence[Mapping[str, A
 def pay_book(ledger: Ledger, name: str, amount: float, by: str, now: datetime) -> BookFlow:
     """Record money that a person pays into a book, negative to take it out; a step of a later day takes it in.
 
+    A withdrawal that the book can pay now may wait later, if it is halted before it is paid: see `find_unpaid`.
+
     Raises
     ------
     RiskError
@@ -224,13 +226,13 @@ def pay_book(ledger: Ledger, name: str, amount: float, by: str, now: datetime) -
                 "A book cannot pay out all that it is worth.", "AMOUNT", -amount, f"less than {worth:.2f}, its equity"
             )
         if amount < 0 and steps:
-            _refuse_leverage(ledger, book, steps, worth, -amount)
+            _refuse_leverage(ledger, book, steps, account.with_flow(worth - account.equity), -amount)
         key = _take_number(lambda key: ledger.events.record(book, FLOW_EVENT, key, body), len(flows) + 1)
     return BookFlow(key=key, **body)
 
 
 def _refuse_leverage(
-    ledger: Ledger, book: str, steps: Sequence[Mapping[str, Any]], worth: float, amount: float
+    ledger: Ledger, book: str, steps: Sequence[Mapping[str, Any]], account: PaperAccount, amount: float
 ) -> None:
     """Refuse a withdrawal after which a book that cannot sell would exceed its limits."""
     policy = read_policy(ledger.workspace)
@@ -240,11 +242,7 @@ def _refuse_leverage(
     traded = json.loads(ledger.objects.get(steps[-1]["inputs"]))["policy"]
     own = json.dumps({name: traded[name] for name in RiskLimits.model_fields})
     limits, _ = policy.tightened(RiskLimits.model_validate_json(own))
-    values = [one.value for one in PaperAccount.restore(steps[-1]["account"]).holdings.values()]
-    long, short = (math.fsum(max(side * value, 0.0) for value in values) for side in (1, -1))
-    gross = (long + short) * BP / limits.gross_cap_bp if limits.gross_cap_bp else math.inf if values else 0.0
-    margin = (long * limits.margin_long_bp + short * limits.margin_short_bp) / BP
-    most = max(worth - max(gross, margin), 0.0)
+    most = _measure_spare_money(account, limits)
     if amount > most:
         raise _flow_error(
             "The book may not trade, and a withdrawal would lift its gross exposure or margin over the policy.",
@@ -252,6 +250,41 @@ def _refuse_leverage(
             amount,
             f"at most {math.floor(most * CENTS) / CENTS:.2f}, or any amount once two people have resumed it",
         )
+
+
+def _measure_spare_money(account: PaperAccount, limits: RiskLimits) -> float:
+    """Return how much can leave a book that sells nothing, within its limits on gross exposure and margin."""
+    values = [one.value for one in account.holdings.values()]
+    long, short = (math.fsum(max(side * value, 0.0) for value in values) for side in (1, -1))
+    gross = (long + short) * BP / limits.gross_cap_bp if limits.gross_cap_bp else math.inf if values else 0.0
+    margin = (long * limits.margin_long_bp + short * limits.margin_short_bp) / BP
+    return max(account.equity - max(gross, margin), 0.0)
+
+
+def find_unpaid(account: PaperAccount, flows: Iterable[Sequence[Any]], limits: Policy, mode: Mode) -> list[str]:
+    """Return the keys of the withdrawals that a book does not pay yet: they stay on record and wait.
+
+    It never sells past a halt for them. One waits as long as the book may not trade and paying it would lift gross
+    exposure or margin over the limits, or the book is worth no more than it. The others are paid, the oldest first.
+
+    Parameters
+    ----------
+    account
+        The book at the close before.
+    flows
+        Key, amount and digest of each flow that was given before the day.
+    limits, mode
+        The policy and the state of trading of the day.
+    """
+    paid, unpaid = list[float](), list[str]()
+    for key, amount, _ in flows:
+        now = account.with_flow(math.fsum(paid))
+        can_sell = mode == "active" and not limits.kill_switch
+        if amount < 0 and not (now.equity + amount > 0 and (can_sell or -amount <= _measure_spare_money(now, limits))):
+            unpaid.append(key)
+        else:
+            paid.append(amount)
+    return unpaid
 
 
 def _take_number(record: Callable[[str], bool], first: int) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..evidence.scoring import measure_exposures
-from ..market import Panel
+from ..market import Panel, find_traded_rule, measure_traded_money
 from ..portfolio import PaperAccount
 from ..risk import BP, MAX_SESSIONS, UNITS_PER_EQUITY, AssetFacts, BookState, Policy
 
@@ -134,13 +134,11 @@ def _measure_jumps(panel: Panel, last: NDArray[np.int64], before: NDArray[np.int
 
 
 def _measure_usual_values(panel: Panel) -> list[float | None]:
-    """Return the median value traded on the last days: quoted volumes at quotes, adjusted ones at adjusted closes."""
-    rows = slice(-USUAL_DAYS, None)
-    name = "close_raw" if "close_raw" in panel.fields and panel.volumes != "adjusted" else "close"
-    price = panel.fields[name][rows]
+    """Return the median money traded on the last days."""
+    traded = measure_traded_money(panel.rows(max(panel.days - USUAL_DAYS, 0), panel.days))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a symbol without a price on any of the days: NaN is meant
-        medians = np.nanmedian(price * panel.fields["volume"][rows], axis=0)
+        medians = np.nanmedian(traded, axis=0)
     return [float(value) if math.isfinite(value) else None for value in medians]
 
 
@@ -223,9 +221,10 @@ def read_prices(
         kept = {day: read("close", place, [name]).get(name) for day, place in places.items() if place is not None}
         earlier[symbol] = {day: close for day, close in kept.items() if close is not None}
     opens, closes, volumes = (read(field, row, known) for field in ("open", "close", "volume"))
-    if panel.volumes == "quoted" and "close_raw" in panel.fields:  # in shares of the closes, as the book holds them
-        quotes = read("close_raw", row, known)
-        volumes |= {name: volumes[name] * quotes[name] / closes[name] for name in {*volumes} & {*quotes} & {*closes}}
+    if find_traded_rule(panel) != "close*volume":  # in shares of the closes, as the book holds them
+        money = measure_traded_money(panel.rows(row, row + 1))[0]
+        worth = {name: float(money[column[name]]) for name in {*volumes} & {*closes}}
+        volumes |= {name: value / closes[name] for name, value in worth.items() if np.isfinite(value)}
     return {
         "day": str(panel.dates[row]),
         "opens": opens,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ..lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .actions import Actions as Actions, read_actions as read_actions
+    from .actions import Actions as Actions, bound_ratio as bound_ratio, read_actions as read_actions
     from .adjusted import (
         SHARE_COUNT_FIELDS as SHARE_COUNT_FIELDS,
         adjust_forwards as adjust_forwards,
@@ -61,11 +61,12 @@ if TYPE_CHECKING:
     )
     from .synthetic.null_panel import Nulling as Nulling, make_null_panel as make_null_panel
     from .table import Table as Table, read_table as read_table
+    from .traded import find_traded_rule as find_traded_rule, measure_traded_money as measure_traded_money
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
-            "actions": "Actions read_actions",
+            "actions": "Actions bound_ratio read_actions",
             "adjusted": (
                 "SHARE_COUNT_FIELDS adjust_forwards find_adjusted_fields has_unsafe_volume_levels reset_volume_levels"
             ),
@@ -86,5 +87,6 @@ else:
             "synthetic.market": "Plant PlantedAlpha SyntheticConfig SyntheticMarket simulate",
             "synthetic.null_panel": "Nulling make_null_panel",
             "table": "Table read_table",
+            "traded": "find_traded_rule measure_traded_money",
         },
     )

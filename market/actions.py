@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import log
+from math import isclose, log
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,28 @@ split of 1:2 has 0.74.
 """
 
 
+ROUNDED_TO: Final = (0.01, 0.0001, 0.000001)
+"""Steps to which vendors round prices; the largest of which a price is a multiple is taken for its own."""
+
+
+def bound_ratio(price: float, other: float) -> tuple[float, float]:
+    """Return the least and the largest ratio of two prices above 0 that could be rounded to the given ones.
+
+    A price of a cent stands for anything from half a cent to one and a half: its ratio to another one says little.
+    """
+    low, high = 1.0 - _measure_rounding(price), 1.0 + _measure_rounding(price)
+    least, most = 1.0 - _measure_rounding(other), 1.0 + _measure_rounding(other)
+    return price * low / (other * most), price * high / (other * least)
+
+
+def _measure_rounding(price: float) -> float:
+    """Return the largest relative error that a price has if it was rounded to the step of which it is a multiple."""
+    for step in ROUNDED_TO:
+        if isclose(round(price / step) * step, price, rel_tol=1e-7):
+            return step / 2 / price
+    return 0.0
+
+
 @dataclass(frozen=True)
 class SplitMove:
     """A split, and the last close before it and the first one from its day on."""
@@ -44,6 +67,14 @@ class SplitMove:
         """Return the absolute log return that is left with the split, over the absolute log of the split."""
         size = log(self.split)
         return abs(log(self.after / self.before) + size) / abs(size)
+
+    @property
+    def is_contradicted(self) -> bool:
+        """Return whether the quotes did not follow the split, however they were rounded."""
+        size = log(self.split)
+        least, most = map(log, bound_ratio(self.after, self.before))
+        left = max(least + size, -(most + size), 0.0)  # 0: a quote that rounds to the given one followed the split
+        return left / abs(size) > MAX_SPLIT_MISFIT
 
     def __str__(self) -> str:
         """Return the split as a message shows it."""
@@ -106,6 +137,11 @@ class Actions:
             volumes[:row, place] *= self.splits[at]
         return prices, volumes
 
+    def list_splits(self, until: np.datetime64) -> tuple[tuple[str, str, float], ...]:
+        """Return the splits until a day as `Panel.splits`: ISO day, symbol, new shares for an old one; by day."""
+        rows = [place for place in np.flatnonzero(self.splits != 1.0) if self.days[place] <= until]
+        return tuple(sorted((str(self.days[row]), self.symbols[row], float(self.splits[row])) for row in rows))
+
     def measure_splits(self, dates: NDArray[np.datetime64], symbols: Sequence[str], closes: Frame) -> list[SplitMove]:
         """Return the splits from `MIN_SPLIT` on, with the closes ``[T, N]`` before and after them."""
         column = {symbol: place for place, symbol in enumerate(symbols)}
@@ -129,7 +165,7 @@ class Actions:
             With the first splits that the quotes did not follow.
         """
         moves = self.measure_splits(dates, symbols, quoted)
-        wrong = [move for move in moves if move.misfit > MAX_SPLIT_MISFIT]
+        wrong = [move for move in moves if move.is_contradicted]
         if not wrong:
             return
         more = f"; and {len(wrong) - MAX_EXAMPLE_ROWS:,} more" if len(wrong) > MAX_EXAMPLE_ROWS else ""

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from .errors import PanelError
 from .panel import PRICE_FIELDS
+from .traded import TradedRule, choose_traded_rule, compute_traded_money
 
 FieldArrays = dict[str, NDArray[np.float64]]
 
@@ -18,9 +19,13 @@ def derive_typical_price(fields: FieldArrays) -> FieldArrays:
     return {"vwap": (fields["high"] + fields["low"] + fields["close"]) / 3.0}
 
 
-def derive_amount(fields: FieldArrays) -> FieldArrays:
-    """Compute the traded amount as close times volume, the quoted close where there is one."""
-    return {"amount": fields.get("close_raw", fields["close"]) * fields["volume"]}
+def derive_amount(fields: FieldArrays, volumes: str = "", later: NDArray[np.float64] | None = None) -> FieldArrays:
+    """Compute the traded amount by the rule that the kind of the volumes and the recorded splits ask for."""
+    return {"amount": compute_traded_money(fields, _choose_amount_rule(fields, volumes, later), later)}
+
+
+def _choose_amount_rule(fields: FieldArrays, volumes: str, later: NDArray[np.float64] | None) -> TradedRule:
+    return choose_traded_rule(fields, volumes, has_splits=later is not None)
 
 
 def derive_adjusted_prices(fields: FieldArrays) -> FieldArrays:
@@ -62,8 +67,20 @@ def check_derivations(derive: Mapping[str, str]) -> None:
             )
 
 
-def derive_fields(fields: FieldArrays, derive: Mapping[str, str]) -> tuple[FieldArrays, tuple[str, ...]]:
-    """Return the fields with the derived ones, and a note for each."""
+def derive_fields(
+    fields: FieldArrays, derive: Mapping[str, str], volumes: str = "", later: NDArray[np.float64] | None = None
+) -> tuple[FieldArrays, tuple[str, ...]]:
+    """Return the fields with the derived ones, and a note for each, in the words of its rule.
+
+    Parameters
+    ----------
+    fields
+        Those that there are, of one shape.
+    derive
+        The rule of each field that is wanted.
+    volumes, later
+        `Panel.volumes`, and `count_later_shares` in the shape of the fields; the traded amount follows from them.
+    """
     requested = {(name, rule.replace(" ", "")) for name, rule in derive.items()}
     derived = dict(fields)
     notes = []
@@ -71,17 +88,15 @@ def derive_fields(fields: FieldArrays, derive: Mapping[str, str]) -> tuple[Field
         if (name, rule) not in requested:
             continue
         check_derivable(name, needs, fields)
-        derived |= compute(derived)
-        notes.append(describe_derivation(name, rule, derived))
+        if name == "amount":
+            derived |= derive_amount(derived, volumes, later)
+            rule = _choose_amount_rule(derived, volumes, later)
+        else:
+            derived |= compute(derived)
+        notes.append(f"{name}: {rule}")
     if "prices" in derive:
         del derived[derive["prices"].replace(" ", "")]  # it contains every later dividend: no factor may read it
     return derived, tuple(notes)
-
-
-def describe_derivation(name: str, rule: str, fields: FieldArrays) -> str:
-    """Return the note of a derivation, in the words of its rule."""
-    quoted = name == "amount" and "close_raw" in fields
-    return f"{name}: {rule.replace('close', 'close_raw') if quoted else rule}"
 
 
 def check_derivable(name: str, needs: tuple[str, ...], fields: FieldArrays) -> None:

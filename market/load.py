@@ -142,7 +142,7 @@ def build_panel(prices: Prices, source: PanelSource, audit: Audit) -> Panel:
     if source.sectors is not None:
         groups, sector_notes = read_sectors(source.sectors, prices, audit, source.reading)
     audit.refuse(f"{source.path} with {source.sectors}" if source.sectors else str(source.path))
-    fields, stamps = derive_fields(prices.fields, source.derive)
+    fields, stamps = derive_fields(prices.fields, source.derive, source.volumes)
     notes = (*stamps, *prices.notes, *sector_notes)
     panel = assemble_panel(replace(prices, fields=fields, notes=notes), groups)
     panel = _add_other_files(panel, prices, source, changes)

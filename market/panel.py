@@ -79,6 +79,10 @@ class Panel:
     renames : tuple of (str, str, str)
         Changes of symbols that the columns follow: the ISO day, the old symbol, the new one; by day. Not part of the
         digest.
+    splits : tuple of (str, str, float), optional
+        Recorded splits until the last day, or None where no file of actions records any: the ISO day, the symbol, new
+        shares for an old one. Only `measure_traded_money` reads them. A part of the rows keeps later ones, since its
+        volumes may contain them. Not part of the digest.
     """
 
     dates: NDArray[np.datetime64]
@@ -92,6 +96,7 @@ class Panel:
     volumes: str = ""
     calendar: str = ""
     renames: tuple[tuple[str, str, str], ...] = ()
+    splits: tuple[tuple[str, str, float], ...] | None = None
 
     def __post_init__(self) -> None:
         """Freeze every array and check that all fit the same days and symbols."""
@@ -209,6 +214,7 @@ class Panel:
             volumes=self.volumes,
             calendar=self.calendar,
             renames=self.renames,
+            splits=self.splits,
         )
 
     def trace(self, symbol: str, day: str = "") -> str:
@@ -244,7 +250,8 @@ class Panel:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by parts: a read-only mapping cannot be pickled."""
         parts = (self.dates, self.symbols, dict(self.fields), self.universe, dict(self.groups), dict(self.group_labels))
-        return Panel, (*parts, self.notes, self.back_adjusted, self.volumes, self.calendar, self.renames)
+        rest = (self.notes, self.back_adjusted, self.volumes, self.calendar, self.renames, self.splits)
+        return Panel, (*parts, *rest)
 
     def __eq__(self, other: object) -> bool:
         """Compare by content."""

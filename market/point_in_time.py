@@ -16,13 +16,13 @@ from .errors import MarketError, format_count
 from .panel import PRICE_FIELDS, UNKNOWN_GROUP, Panel, compute_simple_returns
 from .quality import find_data_warnings
 from .quality.back_adjustment import may_be_adjusted
+from .traded import AMOUNT_RULES, count_later_shares
 
 FieldArrays = dict[str, NDArray[np.float64]]
 READJUSTED_DIGITS = 10
 """Significant digits of readjusted values: multiplying and dividing by later events leaves no trace."""
 NOT_POINT_IN_TIME = "adjustment: not point in time"
 """Note of a panel from which later adjustments were removed by the file's own factors, right or wrong."""
-QUOTED_AMOUNT = "close_raw*volume"
 VOLUME_KINDS = ("quoted", "adjusted")
 SAME_ADJUSTMENT = 0.01
 """Relative difference of an adjustment from that of the actions from which on it is noted: vendors round."""
@@ -82,6 +82,8 @@ def take_panel_as_of(panel: Panel, day: date, actions: Actions | None = None, vo
         if actions is not None and volumes == "adjusted":
             later = _count_later_shares(part, actions, panel.dates[-1])
         fields = dict(part.fields) | {"volume": _round_values(part.fields["volume"] / later)}
+        if actions is not None:
+            part = replace(part, splits=actions.list_splits(np.datetime64(day, "D")), volumes=volumes)
         part = _readjust_prices(replace(part, fields=fields), rules, actions, volumes, later, np.datetime64(day, "D"))
         part = replace(part, back_adjusted=may_be_adjusted(part))
     return replace(part, notes=(*part.notes, *map(str, find_data_warnings(part))))
@@ -110,9 +112,11 @@ def apply_actions(panel: Panel, actions: Actions) -> Panel:
     _check_volumes(actions, panel.volumes)
     absent = {*actions.symbols} - {*panel.symbols}
     notes = [f"actions: {format_count(len(absent), 'symbol')} without a price, such as {min(absent)}"] if absent else []
+    panel = replace(panel, splits=actions.list_splits(panel.dates[-1]))
     if "close_raw" not in panel.fields:
         _refuse_plain_quotes(panel, actions)
-        return _add_notes(panel, [*notes, f"actions: not applied, since there is no close_raw; {ADD_QUOTES}"])
+        notes.append(f"actions: not applied, since there is no close_raw; {ADD_QUOTES}")
+        return _add_notes(_derive_anew(panel, {}), notes)
     close, plain = panel.fields["close"], _find_quoted(panel)
     notes += _compare_own_adjustment(_select_symbols(panel, ~plain), actions)
     names = tuple(symbol for symbol, is_plain in zip(panel.symbols, plain, strict=True) if is_plain)
@@ -121,16 +125,25 @@ def apply_actions(panel: Panel, actions: Actions) -> Panel:
     factor[:, plain] = actions.compute_factors(panel.dates, names, close[:, plain])[0]
     changed = int((factor != 1.0).any(axis=0).sum())
     if not changed:
-        return _add_notes(panel, notes)
-    rules = _read_derivation_notes(panel)
-    fields = {name: values for name, values in panel.fields.items() if name not in rules}
-    own = [name for name in ("vwap",) if name in fields and is_adjusted(fields[name], panel)]
-    fields, _ = derive_fields(fields | {name: fields[name] * factor for name in (*PRICE_FIELDS, *own)}, rules)
-    fields["returns"] = compute_simple_returns(fields["close"])
+        return _add_notes(_derive_anew(panel, {}), notes)
+    own = [name for name in ("vwap",) if name in panel.fields and is_adjusted(panel.fields[name], panel)]
+    panel = _derive_anew(panel, {name: panel.fields[name] * factor for name in (*PRICE_FIELDS, *own)})
     until = f"until {panel.dates[-1]}"
     notes.append(f"prices: quoted ones of {format_count(changed, 'symbol')}, adjusted for splits and dividends {until}")
-    panel = _add_notes(replace(panel, fields=fields), notes)
+    panel = _add_notes(panel, notes)
     return replace(panel, back_adjusted=may_be_adjusted(panel))
+
+
+def _derive_anew(panel: Panel, changed: FieldArrays) -> Panel:
+    """Return the panel with changed fields, and with the fields that were derived from prices derived again."""
+    rules = _read_derivation_notes(panel)
+    fields = {name: values for name, values in {**panel.fields, **changed}.items() if name not in rules}
+    fields, stamps = derive_fields(fields, rules, panel.volumes, count_later_shares(panel))
+    if changed:
+        fields["returns"] = compute_simple_returns(fields["close"])
+    stated = {stamp.split(": ")[0]: stamp for stamp in stamps}
+    notes = (stated.get(note.split(": ")[0], note) if note in panel.stamps else note for note in panel.notes)
+    return replace(panel, fields=fields, notes=tuple(notes))
 
 
 def _find_quoted(panel: Panel) -> NDArray[np.bool_]:
@@ -221,7 +234,7 @@ def _select_symbols(panel: Panel, selected: NDArray[np.bool_]) -> Panel:
 def _read_derivation_notes(panel: Panel) -> Mapping[str, str]:
     """Return the derivations that the panel's notes state, of fields computed from prices."""
     stated = dict(note.split(": ", 1) for note in panel.stamps)
-    plain = {name: "close*volume" if rule == QUOTED_AMOUNT else rule for name, rule in stated.items()}
+    plain = {name: "close*volume" if rule in AMOUNT_RULES else rule for name, rule in stated.items()}
     return {name: rule for name, rule in plain.items() if (name, rule) in DERIVATIONS and name != "prices"}
 
 
@@ -236,7 +249,7 @@ def _readjust_prices(
         splits = splits if volumes == "adjusted" else np.ones_like(splits)
         fields, notes = _adjust_quotes(plain, prices, splits, later)
         notes = [f"prices: quoted ones, adjusted for splits and dividends until {day}", *notes]
-    fields, stamps = derive_fields(fields, rules)
+    fields, stamps = derive_fields(fields, rules, panel.volumes, count_later_shares(panel))
     fields["returns"] = compute_simple_returns(fields["close"])
     return replace(panel, fields=fields, notes=(*stamps, *notes))
 

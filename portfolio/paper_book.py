@@ -6,7 +6,8 @@ If it has both closes changed by one factor, they were adjusted, and the number 
 stays: a split, a dividend and a vendor's new adjustment are the same, and nothing is paid twice. If they changed
 otherwise, a price was corrected: the shares stay, and the difference is profit or loss.
 
-Two changes count as one factor if they differ by no more than the rounding of the four prices. A holding whose symbol
+Two changes count as one factor if they differ by no more than the rounding of the four prices: of prices of a cent or
+two, a split may look like anything from half to three times it. Then the value stays, too. A holding whose symbol
 changed goes on under the new one.
 
 Everything is a function of its arguments, with symbols in sorted order, so a step repeated gives the same bytes.
@@ -21,11 +22,10 @@ from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from ..evidence.scoring import Costs
+from ..market import bound_ratio
 
 ADJUSTED_ALIKE: Final = 1e-3
 """Relative difference of two closes' changes, beside their rounding, up to which they were adjusted alike."""
-ROUNDED_TO: Final = (0.01, 0.0001, 0.000001)
-"""Steps to which vendors round prices; the largest of which a price is a multiple is taken for its own."""
 MIN_NOTED_CORRECTION: Final = 0.05
 """Change of a price that was not adjusted from which on a step notes it."""
 SILENT_DAYS: Final = 20
@@ -261,16 +261,8 @@ def _read_again(one: Holding, closes: Mapping[str, float]) -> tuple[float, bool]
         return one.price, False
     if not one.before or before is None:
         return told, False
-    rounding = math.fsum(map(_measure_rounding, (one.price, told, one.before, before)))
-    return told, math.isclose(factor, one.before / before, rel_tol=ADJUSTED_ALIKE + rounding)
-
-
-def _measure_rounding(price: float) -> float:
-    """Return the largest relative error that a price has if it was rounded to the step of which it is a multiple."""
-    for step in ROUNDED_TO:
-        if math.isclose(round(price / step) * step, price, rel_tol=1e-7):
-            return step / 2 / price
-    return 0.0
+    (least, most), (low, high) = bound_ratio(one.price, told), bound_ratio(one.before, before)
+    return told, max(least, low) <= min(most, high) * (1.0 + ADJUSTED_ALIKE)
 
 
 def find_corrections(account: PaperAccount, prices: DayPrices) -> list[tuple[str, float, float]]:

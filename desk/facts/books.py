@@ -68,6 +68,8 @@ def list_notes(one: BookStep) -> list[str]:
     ]
     if one.held_back:
         notes.append(f"{plural(len(one.held_back), 'increase')} dropped, since more than half of the equity came in")
+    if one.unpaid:
+        notes.append(f"{plural(len(one.unpaid), 'withdrawal')} not paid yet, since the book cannot sell for it")
     if one.revised:
         notes.append(f"the panel lacks the day of the step before: {one.revised[0]} ({one.revised[1]})")
     return notes
@@ -139,6 +141,8 @@ def summarise_book(
 ) -> dict[str, Any]:
     """Return a book as plain facts; `waiting` is money, and `ordered` what people ordered, that no step has taken in.
 
+    `unpaid` of a waiting flow says that the last step could not pay it.
+
     `holdings` are shares of equity, `shares` are numbers of shares.
     """
     flows = [one.facts["flow"] for one in lines]
@@ -158,7 +162,7 @@ def summarise_book(
         "costs": math.fsum(one.fill_costs for one in lines),
         "borrow_costs": math.fsum(one.borrow for one in lines),
         "flows": math.fsum(flows),
-        "waiting_flows": [asdict(flow) for flow in waiting],
+        "waiting_flows": [{**asdict(flow), "unpaid": bool(last and flow.key in last.unpaid)} for flow in waiting],
         "waiting_orders": [asdict(order) for order in ordered],
         "refusals_by_rule": dict(sorted(refusals.items())),
         "last_refusals": list_refusals(last) if last else [],

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...market import Panel
+from ...market import Panel, measure_traded_money
 from ..windows import Window
 from .exposures import trailing_sum
 from .metrics import round_significant
@@ -64,7 +64,7 @@ def measure_capacity(
     -----
     A trade of Q in a name with daily volume V and daily volatility s moves the price by ``s * sqrt(Q / V)`` on average:
     the square-root law with a coefficient of one (Toth et al. 2011, Physical Review X 1, 021006). Each name of a sleeve
-    is traded twice, in and out. Dollar volume is close times volume, at quoted prices where the panel has them.
+    is traded twice, in and out. Dollar volume is `measure_traded_money`.
     """
     volume, deviation = (window.cut(frame) for frame in _measure_liquidity(panel))
     parts, impacts, weights = [], [], []
@@ -86,10 +86,9 @@ def measure_capacity(
 
 def _measure_liquidity(panel: Panel) -> tuple[Frame, Frame]:
     """Return mean daily dollar volume and volatility of the last 20 days, ``[T, N]`` each, NaN unknown."""
-    price = panel.fields.get("close_raw", panel.fields["close"])
-    return _measure_trailing_moments(price * panel.fields["volume"])[0], _measure_trailing_moments(
-        panel.fields["returns"]
-    )[1]
+    mean_traded, _ = _measure_trailing_moments(measure_traded_money(panel))
+    _, deviation = _measure_trailing_moments(panel.fields["returns"])
+    return mean_traded, deviation
 
 
 def _measure_trailing_moments(frame: Frame) -> tuple[Frame, Frame]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...factors import rank_rows
-from ...market import Panel
+from ...market import Panel, measure_traded_money
 from .long_short import TRADING_DAYS_PER_YEAR
 
 Frame = NDArray[np.float64]
@@ -53,10 +53,10 @@ def measure_exposures(panel: Panel) -> Exposures:
     -----
     `beta`: slope of daily returns on the equal-weighted universe return over 120 days, at least half of them present.
 
-    `size`: log of `cap` where the panel has it, else of the 60-day mean dollar volume at quoted prices. Volumes in
-    shares of a later day put later splits into that: on S&P 500 names of 2008 to 2013, 84 of 494 sizes are wrong by a
-    tenth or more at first, and minus the true size has a RankIC of 0.007 (t 4.1) against labels residual to the wrong
-    size, -0.001 (t -0.9) against labels residual to the true one.
+    `size`: log of `cap` where the panel has it, else of the 60-day mean dollar volume (`measure_traded_money`). Volumes
+    in shares of a later day that are taken for traded ones put later splits into that: on S&P 500 names of 2008 to
+    2013, 84 of 494 sizes are wrong by a tenth or more at first, and minus the true size has a RankIC of 0.007 (t 4.1)
+    against labels residual to the wrong size, -0.001 (t -0.9) against labels residual to the true one.
 
     `volatility`: standard deviation of 60 daily returns. `momentum`: see `measure_momentum`. `price`: log of the quoted
     close; NaN where the panel has only back-adjusted prices, whose level knows later splits and dividends.
@@ -126,8 +126,7 @@ def _measure_size(panel: Panel) -> Frame:
     cap = panel.fields.get("cap")
     if cap is not None:
         return np.log(np.where(cap > 0, cap, np.nan))
-    price = panel.fields.get("close_raw", panel.fields["close"])
-    dollars = price * panel.fields["volume"]
+    dollars = measure_traded_money(panel)
     n = trailing_sum((~np.isnan(dollars)).astype(np.float64), SIZE_DAYS)
     mean = trailing_sum(dollars, SIZE_DAYS) / np.maximum(n, 1.0)
     return np.log(np.where((n >= SIZE_DAYS // 3) & (mean > 0), mean, np.nan))

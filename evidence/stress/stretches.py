@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...market import Panel
+from ...market import Panel, measure_traded_money
 from ..scoring.long_short import TRADING_DAYS_PER_YEAR
 from .moves import PanelMoves
 
@@ -129,8 +129,7 @@ def _find_rotation(by_sector: NDArray[np.float64]) -> Iterator[Stretch]:
 
 
 def _find_thinnest_quarter(panel: Panel, last: int) -> Sequence[Stretch]:
-    price = panel.fields.get("close_raw", panel.fields["close"])
-    value = panel.fields.get("amount", price * panel.fields["volume"])[:last]
+    value = (panel.fields["amount"] if "amount" in panel.fields else measure_traded_money(panel))[:last]
     logs = np.where(panel.universe[:last] & (value > 0), np.log(np.where(value > 0, value, 1.0)), np.nan)
     present = ~np.isnan(logs)
     name_mean = np.where(present, logs, 0.0).sum(axis=0) / np.maximum(present.sum(axis=0), 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Protocol
@@ -54,9 +55,11 @@ class YahooSource:
                 hint=install_hint("yahoo"),
             ) from None
         # until today, whatever is wanted: the vendor has divided prices by every split until today
-        frame: pd.DataFrame | None = yfinance.download(
-            list(tickers), start=since.isoformat(), auto_adjust=False, actions=True, progress=False
-        )
+        with warnings.catch_warnings():  # yfinance shows its own use of deprecated pandas, many lines a ticker
+            warnings.simplefilter("ignore", DeprecationWarning)
+            frame: pd.DataFrame | None = yfinance.download(
+                list(tickers), start=since.isoformat(), auto_adjust=False, actions=True, progress=False
+            )
         if frame is None or frame.empty:
             raise MarketError(
                 "Yahoo returned no prices",

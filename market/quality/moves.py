@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..panel import Panel
+from ..traded import measure_traded_money
 
 Frame = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -50,6 +51,11 @@ class LogMoves:
     def volume(self) -> Frame:
         """Return the log of the volume; NaN where nothing was traded."""
         return compute_logs(self.panel.fields["volume"])
+
+    @cached_property
+    def traded(self) -> Frame:
+        """Return the money traded."""
+        return measure_traded_money(self.panel)
 
     @cached_property
     def returns(self) -> Frame:

@@ -66,7 +66,7 @@ def _goes_on(moves: LogMoves, old: int, new: int, row: int) -> bool:
     if abs(gap) > MAX_USUAL_MOVES * moves.usual[old]:
         return False
     sold, bought = (
-        _find_median(close[rows, name] * fields["volume"][rows, name])
+        _find_median(moves.traded[rows, name])
         for rows, name in (
             (slice(max(row + 1 - TRADED_ROWS, 0), row + 1), old),
             (slice(row + 1, row + 1 + TRADED_ROWS), new),

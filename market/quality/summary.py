@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..panel import Panel, compute_simple_returns
+from ..traded import measure_traded_money
 
 BUCKETS = 48
 """Stretches of equal length into which the days are cut, one character of a plot each."""
@@ -43,7 +44,7 @@ class PanelOverview:
         A summary of each field but returns.
     series : mapping
         For each stretch of days: symbols in the universe a day, the median absolute daily return (decimal), and the
-        median of close times volume; None where nothing is known.
+        median of the money traded; None where nothing is known.
     """
 
     days: int
@@ -94,7 +95,7 @@ def _cut_series(panel: Panel) -> dict[str, tuple[float | None, ...]]:
     """Return the three series, each value of a stretch of days."""
     edges = np.linspace(0, panel.days, min(BUCKETS, panel.days) + 1).astype(int)
     moves = np.abs(compute_simple_returns(panel.fields["close"]))
-    traded = panel.fields.get("close_raw", panel.fields["close"]) * panel.fields["volume"]
+    traded = measure_traded_money(panel)
     stretches = [slice(begin, end) for begin, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)]
     return {
         "symbols": tuple(float(panel.universe[rows].sum(axis=1).mean()) for rows in stretches),

@@ -141,6 +141,7 @@ def few_names(panel: Panel, most: int) -> Panel:
         notes=panel.notes,
         back_adjusted=panel.back_adjusted,
         volumes=panel.volumes,
+        splits=panel.splits,
     )
 
 

@@ -30,14 +30,14 @@ from alphaloom.campaign import (
     replay_book,
     step_book,
 )
-from alphaloom.campaign.book_record import list_modes
+from alphaloom.campaign.book_record import find_unpaid, list_modes
 from alphaloom.desk.cli.main import run_command
 from alphaloom.evaluation.admission import add_by_hand
 from alphaloom.factors import parse
 from alphaloom.ledger import Ledger
 from alphaloom.ledger.calls import CALLS_FOLDER
 from alphaloom.market import Panel, PanelSource, SyntheticConfig, load_panel, simulate
-from alphaloom.risk import POLICY_FILE, Mode, RiskError, RiskLimits
+from alphaloom.risk import POLICY_FILE, Mode, Policy, RiskError, RiskLimits
 
 from . import markets
 from .test_book import shell_out
@@ -301,3 +301,39 @@ def test_cash_that_is_no_number_is_refused(ledger: Ledger, panel: Panel, workspa
     (tmp_path / "broker.csv").write_text("symbol,shares\nA,1\n")
     command = ["book", "reconcile", NAME, str(tmp_path / "broker.csv"), "--workspace", str(workspace)]
     assert run_command([*command, "--cash", "nan", "--tolerance", "1e9"]) == 2
+
+
+@pytest.mark.parametrize("order", ["halted", "reducing"])
+def test_a_withdrawal_waits_out_a_halt_and_sells_nothing(
+    ledger: Ledger, panel: Panel, workspace: Path, order: Mode, capsys: pytest.CaptureFixture[str]
+) -> None:
+    step(ledger, panel, 6)
+    account = step(ledger, panel, 5)[-1].account
+    gross = sum(abs(one.value) for one in account.holdings.values())
+    pay_book(
+        ledger, NAME, -(account.equity - gross / 4), "Ada", at(panel, 5)
+    )  # leaves a gross of four times the equity
+    pay_book(ledger, NAME, -1_000.0, "Bob", at(panel, 5))
+    order_mode(ledger, NAME, order, ("odd", "Ada", ""), at(panel, 5))
+    first = step(ledger, panel, 4)[-1]
+    assert (first.mode, first.flow, first.unpaid) == (order, -1_000.0, ("000001",)), "a small one is no leverage"
+    assert run_command(["book", "show", NAME, "--workspace", str(workspace)]) == 0
+    assert "Not paid yet" in capsys.readouterr().out
+    (held,) = step(ledger, panel, 3)
+    assert (held.flow, held.unpaid) == (0.0, ("000001",))
+    if order == "halted":
+        assert (first.fills, held.fills) == ((), ())
+        assert {*held.account.holdings} == {*account.holdings}
+    order_mode(ledger, NAME, "active", ("it was nothing", "Ada", "Bob"), at(panel, 3))
+    paid, after = step(ledger, panel, 1)
+    assert (paid.flow, paid.unpaid, after.flow) == (-(account.equity - gross / 4), (), 0.0)
+    assert not any(parts for _, parts in replay_book(ledger, NAME))
+
+
+def test_a_withdrawal_that_a_fall_has_outgrown_waits(ledger: Ledger, panel: Panel) -> None:
+    account = step(ledger, panel, 2)[-1].account
+    fallen = replace(account, cash=account.cash - 0.5 * account.equity)
+    policy = Policy()
+    rows = [["000001", -0.6 * account.equity, ""], ["000002", 0.3 * account.equity, ""]]
+    assert find_unpaid(fallen, rows, policy, "active") == ["000001"]
+    assert find_unpaid(fallen, rows[::-1], policy, "active") == []

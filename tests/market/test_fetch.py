@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from datetime import date
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -142,3 +143,41 @@ def test_without_the_package_its_installation_is_told(monkeypatch: pytest.Monkey
     monkeypatch.setitem(sys.modules, "yfinance", None)
     with pytest.raises(MarketError, match="pip install"):
         YahooSource().download(["AAA"], date(2014, 1, 2))
+
+
+def test_what_yfinance_makes_of_yahoos_answers_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+) -> None:
+    """The package itself, with Yahoo's answers in place of its connection."""
+    yfinance = pytest.importorskip("yfinance", reason="yfinance is not installed")
+    yfinance.set_tz_cache_location(str(tmp_path))
+    for name in ("get", "cache_get"):
+        monkeypatch.setattr(yfinance.data.YfData, name, answer_as_yahoo)
+    fetched = make_quotes(YahooSource().download(["AAA", "BBB"], date(2014, 1, 1)))
+    assert fetched.symbols == ("AAA", "BBB")
+    assert column(fetched, "close_raw", "AAA") == [20.0, 22.0, 24.0, 13.0, 14.0]
+    assert column(fetched, "volume", "AAA") == [500.0, 500.0, 500.0, 1_000.0, 1_000.0]
+    assert fetched.actions.to_pydict()["symbol"] == ["BBB", "AAA"]
+    assert fetched.actions.to_pydict()["split"] == [1.0, 2.0]
+    assert fetched.actions.to_pydict()["dividend"] == [0.5, 0.0]
+    assert not [warning for warning in recwarn if "yfinance" in warning.filename]
+
+
+def answer_as_yahoo(_self: object, url: str, *_: object, **__: object) -> SimpleNamespace:
+    """Return the chart of a ticker as Yahoo writes it: AAA splits 2:1 on the fourth day, BBB pays on the third."""
+    symbol = url.rsplit("/", 1)[-1]
+    opens = [int(day.timestamp()) for day in pd.bdate_range("2014-01-02 09:30", periods=5, tz="America/New_York")]
+    close = [10.0, 11.0, 12.0, 13.0, 14.0]
+    split = {"date": opens[3], "numerator": 2.0, "denominator": 1.0, "splitRatio": "2:1"}
+    paid = {"date": opens[2], "amount": 0.5}
+    events = {"splits": {"1": split}} if symbol == "AAA" else {"dividends": {"1": paid}}
+    session = {"timezone": "EST", "start": opens[-1], "end": opens[-1] + 23_400, "gmtoffset": -18_000}
+    meta = {"currency": "USD", "symbol": symbol, "instrumentType": "EQUITY", "exchangeTimezoneName": "America/New_York"}
+    meta |= {"regularMarketTime": opens[-1], "gmtoffset": -18_000, "timezone": "EST", "priceHint": 2}
+    meta |= {"dataGranularity": "1d", "range": "", "validRanges": ["1d", "max"], "firstTradeDate": opens[0]}
+    meta |= {"currentTradingPeriod": dict.fromkeys(("pre", "regular", "post"), session)}
+    quote = {"open": close, "high": [one + 0.5 for one in close], "low": [one - 0.5 for one in close], "close": close}
+    indicators = {"quote": [{**quote, "volume": [1_000] * 5}], "adjclose": [{"adjclose": close}]}
+    result = {"meta": meta, "timestamp": opens, "events": events, "indicators": indicators}
+    body = {"chart": {"result": [result], "error": None}}
+    return SimpleNamespace(status_code=200, text=json.dumps(body), json=lambda: body)

@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 
 from alphaloom.factors import MarketSettings
 from alphaloom.market import MarketError, Panel, Reading
-from alphaloom.market.actions import read_actions
+from alphaloom.market.actions import Actions, read_actions
 from alphaloom.market.adjusted import adjust_forwards, reset_volume_levels
 from alphaloom.market.errors import PanelError
 from alphaloom.market.point_in_time import NOT_POINT_IN_TIME, keep_members, take_panel_as_of
@@ -112,6 +112,17 @@ def test_quoted_prices_are_adjusted_once_wherever_a_market_is_opened(quotes: Pat
     served = take_panel_as_of(panel, RAW.dates[-1].astype(object), market.read_actions(), panel.volumes)
     np.testing.assert_allclose(served.fields["close"], panel.fields["close"], rtol=1e-9)
     assert open_market(quotes, nulled={})[0].read_actions() is None, "its prices are not those of the actions"
+
+
+@given(st.integers(1, 60), st.sampled_from([0.1, 0.25, 0.5, 1.5, 2.0, 4.0, 10.0]), st.sampled_from([0.01, 0.0001]))
+def test_a_split_of_a_name_of_a_few_cents_is_never_refused_for_rounding(count: int, split: float, step: float) -> None:
+    day, before = RAW.dates[1:2], count * step
+    after = max(round(before / split / step), 1) * step
+    found = Actions(day, ("A",), np.zeros(1), np.array([split]))
+    found.check_splits(RAW.dates[:3], ("A",), np.array([[before], [after], [after]]))
+    if count > 9 and split != 1.5:  # a quote that stood still is told from one that moved
+        with pytest.raises(MarketError, match="would make the day's return larger"):
+            found.check_splits(RAW.dates[:3], ("A",), np.full((3, 1), before))
 
 
 def test_a_split_that_the_quotes_contradict_is_refused(quotes: Path) -> None:

@@ -97,6 +97,35 @@ def test_a_split_of_a_cheap_name_in_cents_keeps_the_value(split: int) -> None:
         assert find_corrections(book, prices) == []
 
 
+@given(
+    st.tuples(st.integers(1, 300), st.integers(1, 300)),
+    st.sampled_from([0.05, 0.1, 0.5, 1.5, 2.0, 3.0, 7.0, 20.0]),
+    st.sampled_from([0.01, 0.0001]),
+)
+def test_a_split_of_a_name_of_a_few_cents_keeps_the_value(steps: tuple[int, int], split: float, step: float) -> None:
+    """Whatever is left of its price: a cent, or a hundredth of one."""
+    closes = [count * step for count in steps]
+    told = {day: round(close / split / step) * step for day, close in zip("01", closes, strict=True)}
+    if not all(told.values()):
+        return  # no price is left, so the panel has none
+    book = PaperAccount("1", 0.0, {"A": Holding(1_000.0, closes[1], "1", 0, closes[0], 0.0, "0")}, 1e4)
+    prices = quotes("2", {"A": told["1"]}, earlier={"A": told})
+    assert trade_day(book, {}, prices, FREE)[0].pnl == pytest.approx(0.0, abs=1e-9 * book.equity)
+    assert find_corrections(book, prices) == []
+
+
+@given(st.tuples(st.integers(1, 300), st.integers(1, 300)), st.sampled_from([0.01, 0.1, 10.0, 100.0]))
+def test_a_price_of_a_few_cents_that_was_in_other_units_is_a_correction(steps: tuple[int, int], factor: float) -> None:
+    before, price = (count * 0.01 for count in steps)
+    told = round(price * factor, 2)
+    if not told:
+        return
+    book = PaperAccount("1", 0.0, {"A": Holding(1_000.0, price, "1", 0, before, 0.0, "0")}, 1e4)
+    prices = quotes("2", {"A": told}, earlier={"A": {"0": before, "1": told}})
+    assert find_corrections(book, prices) == [("A", price, told)]
+    assert trade_day(book, {}, prices, FREE)[0].holdings["A"].shares == 1_000.0
+
+
 def test_a_split_after_a_day_without_a_price_keeps_the_value() -> None:
     book = PaperAccount("1", 0.0, {"A": Holding(10.0, 90.0, "1")}, 900.0)
     book, _ = trade_day(book, {}, quotes("2", {"B": 1.0}), FREE)

@@ -23,6 +23,12 @@ def print_book(facts: Mapping[str, Any]) -> None:
     for flow in facts["waiting_flows"]:
         way = "paid in" if flow["amount"] > 0 else "to be paid out"
         amount = number(abs(flow["amount"]), 2)
+        if flow["unpaid"]:
+            print_plain(
+                f"Not paid yet: {amount} {way} by {flow['by']}, of {flow['at'][:10]}. The first step pays it that may "
+                "sell, or after which gross exposure and margin stay within the policy."
+            )
+            continue
         print_plain(f"Waiting for the first day after {flow['at'][:10]}: {amount} {way} by {flow['by']}.")
     for order in facts["waiting_orders"]:
         print_plain(f"Waiting for the next step: {order['mode']}, by {order['by']}: {order['reason']}.")

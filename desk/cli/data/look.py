@@ -30,7 +30,7 @@ SHOWN_FIELDS = 14
 SHOWN_NOTES = 6
 SHOWN_WARNINGS = 6
 LINE_LENGTH = 110
-PLOT_TITLES = {"symbols": "symbols a day", "move": "median daily move", "traded": "median close x volume"}
+PLOT_TITLES = {"symbols": "symbols a day", "move": "median daily move", "traded": "median money traded"}
 
 
 def look(
