@@ -46,7 +46,14 @@ if TYPE_CHECKING:
         read_last_progress as read_last_progress,
     )
     from .replay import GONE as GONE, replay_book as replay_book
-    from .targets import DECAYING_SHARE as DECAYING_SHARE, Targets as Targets, build_targets as build_targets
+    from .targets import (
+        DECAYING_SHARE as DECAYING_SHARE,
+        Targets as Targets,
+        build_targets as build_targets,
+        find_live_books as find_live_books,
+        open_computing as open_computing,
+    )
+    from .trade import audit_evidence as audit_evidence
     from .traded_result import TradedResult as TradedResult
 else:
     __all__, __getattr__ = lazy_names(
@@ -64,7 +71,8 @@ else:
             "paper": "PaperBook",
             "progress": "Best CLOSED_BY_HAND Counts Funnel ModelSpend Progress ProgressMeter read_last_progress",
             "replay": "GONE replay_book",
-            "targets": "DECAYING_SHARE Targets build_targets",
+            "targets": "DECAYING_SHARE Targets build_targets find_live_books open_computing",
+            "trade": "audit_evidence",
             "traded_result": "TradedResult",
         },
     )

@@ -33,6 +33,7 @@ from ..risk import (
     Sizing,
     Standing,
     decide,
+    list_ids,
     read_policy,
     read_standings,
     size_book,
@@ -56,8 +57,8 @@ from .book_record import (
 )
 from .facts import SymbolFacts, bind_policy, list_sessions, make_state, read_facts, read_prices, trace_holdings
 from .sighting import split_rows, watch_library
-from .targets import LiveBooks, add_weights, find_live_books
-from .trade import HOLIDAY_DAYS, next_trading_day
+from .targets import LiveBooks, add_weights, find_live_books, open_computing
+from .trade import HOLIDAY_DAYS, audit_evidence, next_trading_day
 from .windows import find_windows, name_window, refuse_unpaid_days
 
 CARRIED: Final = ("account", "ungated", "approved", "reducing", "asked", "mode", "recent_e8")
@@ -210,6 +211,7 @@ def step_book(
         for part in split_rows(ledger, data.panel, rows):
             live = _find_live(ledger, data, settings, done, part[0])
             refuse_unpaid_days(ledger, data.panel, data.dataset, part, live.sizing.evidence, known_windows)
+            _audit_live(ledger, data, live, part[0], book)
             terms = _read_terms(ledger, live, settings, data.panel, data.limits)
             for row in part:
                 last = done[-1] if done else begin(settings)
@@ -359,6 +361,14 @@ def _find_live(
             raise
         last = json.loads(ledger.objects.get(done[-1]["inputs"]))["sizing"]
         return LiveBooks({}, {}, [], data.panel.symbols, closing=Sizing(*last))
+
+
+def _audit_live(ledger: Ledger, data: BookData, live: LiveBooks, row: int, book: str) -> None:
+    """Audit what is traded for the attributes of the policy, once, on the days up to a row."""
+    policy = live.tighten(read_policy(ledger.workspace), data.limits)
+    if policy.audited:
+        computing = open_computing(ledger, data.panel.rows(0, row + 1), data.runner)
+        audit_evidence(ledger, computing, policy, list_ids(live.sizing.evidence), book)
 
 
 def _read_terms(
@@ -549,10 +559,7 @@ def _trade(
 
 
 def _standings(inputs: Mapping[str, Any]) -> dict[str, Standing]:
-    return {
-        name: Standing(**{**record, "members": tuple(record["members"])})
-        for name, record in inputs["standings"].items()
-    }
+    return {name: Standing.restore(record) for name, record in inputs["standings"].items()}
 
 
 def read_step(body: Mapping[str, Any]) -> BookStep:

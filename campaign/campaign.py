@@ -434,7 +434,7 @@ class Campaign:
         evaluator = builder.evaluator
         folder = evaluator.ledger.runs.folder(evaluator.run)
         closing = close(evaluator, accepted, seal.opens, seal.reason)
-        traded = trade(closing, evaluator.panel, self.settings.risk, evaluator.ledger)
+        traded = trade(closing, evaluator.panel, self.settings.risk, evaluator.ledger, evaluator.engine)
         if traded:
             decision = traded.decision
             evaluator.ledger.events.record(evaluator.run, "risk", decision.id, decision.record())

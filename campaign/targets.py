@@ -190,7 +190,7 @@ def find_live_books(
     traded = [book for book in found if book.run not in left_out]
     if not traded:
         raise _nothing_to_trade(left_out, run)
-    computing = _open_computing(ledger, panel, runner)
+    computing = open_computing(ledger, panel, runner)
     frames = [target_weights(_score(book, entries, computing), book.horizon_days) for book in traded]
     books = {book.run: (book, _share(book, entries) / len(traded)) for book in traded}
     names = {name for book in traded for name in (*book.evidence, *book.weights)}
@@ -262,7 +262,8 @@ def _read_book(run: Run, results: Results) -> RunBook | None:
     )
 
 
-def _open_computing(ledger: Ledger, panel: Panel, runner: Runner | None) -> Computing:
+def open_computing(ledger: Ledger, panel: Panel, runner: Runner | None) -> Computing:
+    """Return what computes factors of the library on a panel; Python factors need a runner."""
     adjusted = adjust_forwards(panel)
     contained = Contained(adjusted, runner, ledger.workspace / PYTHON_FOLDER) if runner else None
     return Computing(Engine(adjusted), contained)

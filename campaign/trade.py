@@ -12,9 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..evaluation import Closing
+from ..evaluation.checks import AuditRequest, ExposureAudit, audit_factors
+from ..evidence.values import Computing
 from ..ledger import Ledger
 from ..market import Panel, find_next_session
 from ..risk import (
+    AUDIT_RULES,
     SEPARATOR,
     STANDING_RULES,
     UNITS_PER_BP,
@@ -30,7 +33,7 @@ from ..risk import (
     read_standings,
     size_book,
 )
-from .facts import CENTS, bind_policy, list_sessions, read_facts
+from .facts import CENTS, SYMBOL_LISTS, bind_policy, list_sessions, read_facts
 
 START_CENTS = 1_000_000_00
 """Equity of a campaign's paper book, in cents; exposures are shares of it."""
@@ -71,10 +74,13 @@ class Trade:
     notes: tuple[str, ...] = ()
 
 
-def trade(closing: Closing, panel: Panel, asked: RiskLimits, ledger: Ledger) -> Trade | None:
+def trade(
+    closing: Closing, panel: Panel, asked: RiskLimits, ledger: Ledger, computing: Computing | None = None
+) -> Trade | None:
     """Ask the risk gate for the positions of the panel's last day, for an empty book; None without a combination.
 
     The weights are those that the backtest holds. The policy is the workspace's, which the campaign file may tighten.
+    With `computing`, the attributes that it names are audited first.
     """
     if closing.targets is None or closing.search is None:
         return None
@@ -87,9 +93,23 @@ def trade(closing: Closing, panel: Panel, asked: RiskLimits, ledger: Ledger) -> 
         SEPARATOR.join(closing.evidence),
     )
     policy, notes = read_policy(ledger.workspace).tightened(asked)
+    if computing is not None:
+        audit_evidence(ledger, computing, policy, closing.evidence)
     weights = {name: float(weight) for name, weight in zip(panel.symbols, closing.targets, strict=True) if weight}
     asked_gate = ask_gate(weights, sizing, policy, panel, ledger)
     return replace(asked_gate, notes=(*notes, *asked_gate.notes))
+
+
+def audit_evidence(
+    ledger: Ledger, computing: Computing, policy: Policy, evidence: Sequence[str], run: str = "", *, again: bool = False
+) -> list[ExposureAudit]:
+    """Audit the evidence for the attributes of a policy, once; return the new audits. None are named, none are made.
+
+    Factors without a run are recorded under `run`.
+    """
+    bound, _ = bind_policy(policy, computing.panel)
+    lists = {name: getattr(bound, name) for name in SYMBOL_LISTS}
+    return audit_factors(ledger, computing, AuditRequest(tuple(evidence), policy.audited, lists, run, again))
 
 
 def describe_combination(names: Sequence[str]) -> str:
@@ -171,7 +191,7 @@ def summary(trade: Trade | None, last: np.datetime64) -> dict[str, Any] | None:
 def _list_evidence_checks(decision: Decision) -> list[dict[str, Any]]:
     """Return the rules of evidence once: all signals name the same."""
     checks = decision.rulings[0].checks if decision.rulings else ()
-    return [check.record() for check in checks if check.rule in STANDING_RULES]
+    return [check.record() for check in checks if check.rule in (*STANDING_RULES, *AUDIT_RULES)]
 
 
 def _describe_ruling(ruling: dict[str, Any]) -> dict[str, Any]:

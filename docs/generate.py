@@ -688,6 +688,7 @@ EVENTS = {
     "close": "a person asked the run to end with a report",
     "decaying": "library factors that were decaying when the run began",
     "draft": "a factor that a client registered",
+    "exposure-audit": "whether the scores of a factor carry group attributes, and the smallest gap that was visible",
     "look-failed": "a trial that ended with an error; another run may take it",
     "library": "the library's factors when the run began",
     "outcome": "how a model call ended, from which the learned routing policy learns",

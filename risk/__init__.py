@@ -20,7 +20,9 @@ if TYPE_CHECKING:
         Rejected as Rejected,
         apply as apply,
     )
+    from .exposure import PER_ONE as PER_ONE, PER_SD as PER_SD, Exposure as Exposure, list_failing as list_failing
     from .policy import (
+        AUDIT_RULES as AUDIT_RULES,
         PEOPLE_RULES as PEOPLE_RULES,
         STANDING_RULES as STANDING_RULES,
         Policy as Policy,
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
         read_standings as read_standings,
     )
     from .rules import (
+        ALL_RULES as ALL_RULES,
         BP as BP,
         DAYS_OF_TURNOVER as DAYS_OF_TURNOVER,
         RULES as RULES,
@@ -73,11 +76,12 @@ else:
         {
             "decision": "Approved Decision decide read_checks",
             "events": "BookEvent DayRolled Delisted Filled Flowed ModeSet Paid Priced Rejected apply",
-            "policy": "PEOPLE_RULES STANDING_RULES RiskLimits Policy PolicyException digest_policy",
+            "exposure": "Exposure PER_ONE PER_SD list_failing",
+            "policy": "AUDIT_RULES PEOPLE_RULES STANDING_RULES RiskLimits Policy PolicyException digest_policy",
             "policy_diff": "PolicyChange compare_policies",
             "policy_file": "POLICY_FILE read_policy",
             "record": "ALARM_EVENT LeakAlarm acknowledge_alarm list_alarms read_standings",
-            "rules": "BP DAYS_OF_TURNOVER RULES TOTAL_RULES VOLUME_PARTS RuleCheck SignalChange",
+            "rules": "ALL_RULES BP DAYS_OF_TURNOVER RULES TOTAL_RULES VOLUME_PARTS RuleCheck SignalChange",
             "signal": "UNITS_PER_BP UNITS_PER_EQUITY RiskError Signal",
             "sizing": "SizedBook Sizing measure_doubt size_book",
             "standing": "SEPARATOR Standing list_ids",

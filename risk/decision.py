@@ -18,18 +18,19 @@ from functools import cached_property
 from typing import Any, Final, NoReturn
 
 from ..ledger import JSON, compute_digest
-from .policy import STANDING_RULES, Policy, digest_policy
+from .policy import AUDIT_RULES, STANDING_RULES, Policy, digest_policy
 from .rules import (
+    ALL_RULES,
     ALWAYS_BINDING,
     BOOK_RULES,
     OWN_RULES,
-    RULES,
     TOTAL_RULES,
     RuleCheck,
     SignalChange,
     Value,
     holds,
     list_limits,
+    list_rules,
     make_checks,
     measure_book,
     measure_own,
@@ -101,7 +102,7 @@ class Ruling:
     approved
         Whether it may be traded.
     values
-        The value of each rule in the order of `RULES`; of a malformed or duplicate signal those of form alone.
+        The value of each rule in the order of `ALL_RULES`; of a malformed or duplicate signal those of form alone.
     limits
         The limit of each.
     about
@@ -126,14 +127,14 @@ class Ruling:
     @cached_property
     def checks(self) -> tuple[RuleCheck, ...]:
         """Return every rule, in fixed order."""
-        rules = RULES[: len(self.values)]
+        rules = ALL_RULES[: len(self.values)]
         about = [self.about.get(rule, "") for rule in rules]
         return make_checks(rules, self.values, self.limits[: len(rules)], self.reduces, about)
 
     @property
     def refusals(self) -> tuple[str, ...]:
         """Return the rules that refused the signal."""
-        compared = zip(RULES, self.values, self.limits, strict=False)  # a malformed signal has fewer values
+        compared = zip(ALL_RULES, self.values, self.limits, strict=False)  # a malformed signal has fewer values
         broken = [rule for rule, value, limit in compared if not holds(value, limit)]
         return tuple(rule for rule in broken if not self.reduces or rule in ALWAYS_BINDING)
 
@@ -171,7 +172,9 @@ class Decision:
     standings
         What the record said of the evidence, by id.
     limits
-        The limit of each rule in the order of `RULES`: of a signal that increases an exposure, and of one that reduces.
+        The limit of each rule: of a signal that increases an exposure, and of one that reduces.
+    rules
+        The rules, in the order of the values and limits.
     """
 
     id: str
@@ -182,6 +185,7 @@ class Decision:
     day: str
     standings: Mapping[str, JSON]
     limits: tuple[tuple[Value, ...], tuple[Value, ...]]
+    rules: tuple[str, ...]
 
     def record(self) -> dict[str, JSON]:
         """Return the decision as a JSON-able object, byte-identical for equal input."""
@@ -190,7 +194,7 @@ class Decision:
             "day": self.day,
             "policy": self.policy,
             "standings": dict(self.standings),
-            "rules": list(RULES),
+            "rules": list(self.rules),
             "limits": [list(limits) for limits in self.limits],
             "rulings": [ruling.record() for ruling in self.rulings],
             "book": [check.record() for check in self.book],
@@ -239,6 +243,7 @@ def decide(signals: Sequence[Signal], state: BookState, policy: Policy, now: dat
         now.isoformat(),
         known,
         judge.limits,
+        list_rules(policy),
     )
 
 
@@ -272,6 +277,7 @@ class _Case:
     change: SignalChange
     reduces: bool
     own: tuple[Value, ...]
+    audit: tuple[Value, ...]
     about: Mapping[str, str]
     stands: bool
     totals: tuple[Value, ...] = ()
@@ -283,7 +289,7 @@ class _Case:
             self.change.signal.asset,
             self.change.signal,
             self.stands and self.fits,
-            (*WELL_FORMED, *self.own, *self.totals),
+            (*WELL_FORMED, *self.own, *self.totals, *self.audit),
             judge.limits[self.reduces],
             self.about,
             self.reduces,
@@ -312,7 +318,9 @@ class _Judge:
 
     def _hold(self, rules: Sequence[str], values: Sequence[Value], reduces: bool) -> bool:
         """Tell whether all of some rules, which stand beside each other, hold as far as they bind."""
-        start = RULES.index(rules[0])
+        if not rules:
+            return True
+        start = ALL_RULES.index(rules[0])
         limits = self.limits[reduces][start : start + len(rules)]
         for rule, value, limit in zip(rules, values, limits, strict=True):
             if not holds(value, limit) and (not reduces or rule in ALWAYS_BINDING):
@@ -330,13 +338,17 @@ class _Judge:
         evidence, about, proven = self._judge_evidence(signal.evidence)
         own = measure_own(change, self.state, self.policy, self.now)
         stands = (proven or reduces) and self._book_holds[reduces] and self._hold(OWN_RULES, own, reduces)
-        return _Case(change, reduces, (*evidence, *own, *self._book), about, stands)
+        found = len(STANDING_RULES)
+        return _Case(change, reduces, (*evidence[:found], *own, *self._book), evidence[found:], about, stands)
 
     def _judge_evidence(self, evidence: str) -> tuple[tuple[Value, ...], dict[str, str], bool]:
         if evidence not in self._evidence:
             values, about = measure_standing(evidence, self.standings, self.policy, self.now)
-            texts = dict(zip(STANDING_RULES, about, strict=True))
-            self._evidence[evidence] = values, texts, self._hold(STANDING_RULES, values, False)
+            texts = dict(zip((*STANDING_RULES, *AUDIT_RULES), about, strict=False))
+            found = len(STANDING_RULES)
+            proven = self._hold(STANDING_RULES, values[:found], False)
+            proven &= self._hold(AUDIT_RULES if self.policy.audited else (), values[found:], False)
+            self._evidence[evidence] = values, texts, proven
         return self._evidence[evidence]
 
     def judge_together(self, cases: Sequence[_Case]) -> Totals:
@@ -375,7 +387,8 @@ class _Judge:
         """Return the rules of the whole book."""
         values, about, _ = self._weigh(totals)
         rules = (*BOOK_RULES, *TOTAL_RULES)
-        limits = self.limits[0][-len(rules) :]
+        start = ALL_RULES.index(rules[0])
+        limits = self.limits[0][start : start + len(rules)]
         return make_checks(rules, (*self._book, *values), limits, False, [about.get(rule, "") for rule in rules])
 
 

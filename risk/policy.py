@@ -15,10 +15,18 @@ Status = Literal["live", "decaying"]
 StandingRule = Literal["proven", "original", "reviewed", "alive", "contained", "unalarmed"]
 STANDING_RULES: tuple[str, ...] = get_args(StandingRule)
 """The rules of evidence, in the order in which they are logged."""
+ExposureRule = Literal["unexposed"]
+AUDIT_RULES: tuple[str, ...] = get_args(ExposureRule)
+"""The rule of evidence that only a policy with audited attributes has, logged after all others."""
 
 
 SHOWN_ID_CHARS = 9
 """Characters of an id that commands and reports show."""
+
+
+def _is_empty(value: Any) -> bool:
+    """Tell whether a setting that earlier policies did not have is unset: it is then in no record and no digest."""
+    return not value
 
 
 class PolicyException(BaseModel):
@@ -27,10 +35,15 @@ class PolicyException(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     evidence: str = Field(min_length=1, description="id of the factor or combination")
-    rule: StandingRule = Field(description="the rule that it need not pass")
+    rule: StandingRule | ExposureRule = Field(description="the rule that it need not pass")
     reason: str = Field(min_length=1, description="why, for whoever reads the decision")
     owner: str = Field(min_length=1, description="the person who answers for it")
     until: date = Field(description="the last day on which it holds")
+    attribute: str = Field(
+        default="",
+        exclude_if=_is_empty,
+        description="of the rule unexposed: the attribute that it may carry; empty: all",
+    )
 
     def names(self, factor_id: str) -> bool:
         """Tell whether this is the id that is meant, or its start."""
@@ -99,6 +112,12 @@ class RiskLimits(BaseModel):
         default=8_500, ge=0, description="largest share of a formula that a known factor has too"
     )
     require_review: StrictBool = Field(default=False, description="a person must have approved the evidence")
+    audited: tuple[str, ...] = Field(
+        default=(),
+        exclude_if=_is_empty,
+        description="attributes that the evidence may not carry: groupings of the panel, size, restricted, "
+        "not_shortable",
+    )
 
     @field_validator("restricted", "not_shortable")
     @classmethod
@@ -135,12 +154,16 @@ class Policy(RiskLimits):
         default=(), description="rules of evidence that a factor need not pass: evidence, rule, reason, owner, until"
     )
 
-    def excepts(self, rule: str, factor_id: str, now: date) -> bool:
+    def excepts(self, rule: str, factor_id: str, now: date, attribute: str = "") -> bool:
         """Tell whether an exception that holds on a day lets a factor pass a rule of evidence.
 
-        It may name the start of an id as commands show it, 9 characters or more.
+        It may name the start of an id as commands show it, 9 characters or more. One that names an attribute excuses
+        that alone.
         """
-        return any(one.rule == rule and one.names(factor_id) and now <= one.until for one in self.exceptions)
+        return any(
+            one.rule == rule and one.names(factor_id) and now <= one.until and one.attribute in ("", attribute)
+            for one in self.exceptions
+        )
 
     def tightened(self, asked: RiskLimits) -> tuple[Policy, tuple[str, ...]]:
         """Return the policy with what a campaign file sets wherever that is tighter, and a note on what is looser.
@@ -164,7 +187,7 @@ class Policy(RiskLimits):
 PEOPLE_RULES: Final = ("approvals", "judge_blind", "approve_seal", "revalidate_after_days")
 """Settings about people."""
 ADDING: Final = frozenset(
-    {"kill_switch", "require_review", "restricted", "not_shortable", "margin_long_bp", "margin_short_bp"}
+    {"kill_switch", "require_review", "restricted", "not_shortable", "margin_long_bp", "margin_short_bp", "audited"}
 )
 """Limits of which more is tighter."""
 

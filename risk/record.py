@@ -9,7 +9,9 @@ from datetime import datetime
 from typing import Any, Final
 
 from ..evaluation import Reviews
+from ..evaluation.checks import list_audits
 from ..ledger import Ledger, LibraryRow, Run, VerdictRow, compute_digest
+from .exposure import Exposure, read_exposure
 from .signal import RiskError
 from .standing import Standing, list_ids
 
@@ -47,6 +49,7 @@ class _RecordReader:
         self._rows = {row.factor_id: row for row in ledger.library.rows()}
         self._status = {change.factor_id: change.status for change in ledger.library.standings()}  # the last one stands
         self._runs = {run.id: run for run in ledger.runs.all()}
+        self._audits = list_audits(ledger)
         self._outcomes: dict[tuple[str, Any], Mapping[str, Any] | None] = {
             (trial.subject, trial.number): trial.outcome for trial in ledger.trials.all()
         }
@@ -72,11 +75,23 @@ class _RecordReader:
             leak_alarm=_has_alarm(self._ledger, run, verdict),
             contained=not any(line.get("code") == UNCONTAINED for line in row.sheet.get("warnings", ())),
             members=self._list_members(row.run, name),
+            exposures=self._list_exposures(name),
         )
 
     def _list_members(self, run: str, name: str) -> tuple[str, ...]:
         event = self._ledger.events.get(run, "set", name)
         return tuple(event.body) if event else ()
+
+    def _list_exposures(self, name: str) -> tuple[Exposure, ...]:
+        """Return the last audit of each attribute, by attribute."""
+        last: dict[str, Exposure] = {}
+        for audit in self._audits:
+            if audit.factor_id == name:
+                last |= {
+                    one: read_exposure(one, audit.findings.get(one), audit.number, audit.day)
+                    for one in audit.attributes
+                }
+        return tuple(last[attribute] for attribute in sorted(last))
 
     def _find_home(self, row: LibraryRow) -> str:
         """Return the id under which a factor was judged: its own, or of a member that of its accepted combination."""

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Final
 
 from ..ledger import JSON
-from .policy import STANDING_RULES, Policy
+from .policy import AUDIT_RULES, STANDING_RULES, Policy
 from .signal import UNITS_PER_BP, Signal
 from .state import MODES, UNKNOWN, BookState
 
@@ -28,7 +28,9 @@ TOTAL_RULES: Final = (
     "gross", "net", "turnover", "recent_turnover", "margin", "positions", "sector", "style",
 )  # fmt: skip  # a table
 RULES: Final = (*FORM_RULES, *STANDING_RULES, *OWN_RULES, *BOOK_RULES, *TOTAL_RULES)
-"""Every rule, in the order in which they are logged."""
+"""The rules of every decision, in the order in which they are logged."""
+ALL_RULES: Final = (*RULES, *AUDIT_RULES)
+"""These and the rules that only some policies have."""
 ALWAYS_BINDING: Final = frozenset({*FORM_RULES, "stale_data", "kill_switch", "trading_state"})
 """Rules that also bind a signal that only reduces an exposure."""
 EXPOSURE_RULES: Final = frozenset(
@@ -115,9 +117,14 @@ class SignalChange:
         return max(abs(self.signal.lo_e8), abs(self.signal.hi_e8))
 
 
+def list_rules(policy: Policy) -> tuple[str, ...]:
+    """Return the rules of a decision under a policy, in the order in which they are logged."""
+    return ALL_RULES if policy.audited else RULES
+
+
 @lru_cache(maxsize=64)
 def list_limits(policy: Policy, reduces: bool = False) -> tuple[Value, ...]:
-    """Return the limit of each rule, in the order of `RULES`; None for no limit."""
+    """Return the limit of each rule, in the order of `list_rules`; None for no limit."""
     exposures = {
         "single_name": policy.single_name_cap_bp,
         "interval_width": policy.interval_width_cap_bp,
@@ -130,7 +137,7 @@ def list_limits(policy: Policy, reduces: bool = False) -> tuple[Value, ...]:
         "style": policy.style_cap_bp,
     }
     limits: dict[str, Value] = {
-        **dict.fromkeys(RULES, 0),
+        **dict.fromkeys(ALL_RULES, 0),
         **{rule: None if cap is None else cap * UNITS_PER_BP for rule, cap in exposures.items()},
         "original": policy.similarity_cap_bp,
         "stale_data": policy.max_data_age_days,
@@ -144,7 +151,7 @@ def list_limits(policy: Policy, reduces: bool = False) -> tuple[Value, ...]:
         "rejects": policy.rejects_cap,
         "positions": policy.position_cap,
     }
-    return tuple(limits[rule] for rule in RULES)
+    return tuple(limits[rule] for rule in list_rules(policy))
 
 
 def holds(actual: Value, limit: Value) -> bool:

@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 from ..ledger import JSON, compute_digest
+from .exposure import Exposure, list_failing
 from .policy import STANDING_RULES, Policy
 from .signal import RiskError
 
@@ -57,6 +58,8 @@ class Standing:
         False if its code ran without a sandbox.
     members
         Ids of the members of a combination; each has a standing of its own.
+    exposures
+        What the last audit of each attribute says; empty where nothing was audited, and then in no record.
 
     Raises
     ------
@@ -76,6 +79,13 @@ class Standing:
     leak_alarm: bool = False
     contained: bool = True
     members: tuple[str, ...] = ()
+    exposures: tuple[Exposure, ...] = ()
+
+    @classmethod
+    def restore(cls, record: Mapping[str, Any]) -> Standing:
+        """Return a standing from its record."""
+        exposures = tuple(Exposure(**one) for one in record.get("exposures", ()))
+        return cls(**{**record, "members": tuple(record["members"]), "exposures": exposures})
 
     def __post_init__(self) -> None:
         """Refuse a malformed standing: a NaN would pass every comparison."""
@@ -97,8 +107,9 @@ class Standing:
 
     def record(self) -> dict[str, JSON]:
         """Return the standing as a JSON-able object."""
-        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return {**fields, "members": list(self.members)}
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "exposures"}
+        audited: dict[str, JSON] = {"exposures": [one.record() for one in self.exposures]} if self.exposures else {}
+        return {**fields, "members": list(self.members), **audited}
 
     @cached_property
     def digest_all(self) -> str:
@@ -114,11 +125,12 @@ def list_ids(evidence: str) -> tuple[str, ...]:
 def measure_standing(
     evidence: str, standings: Standings, policy: Policy, now: date
 ) -> tuple[tuple[int | None, ...], tuple[str, ...]]:
-    """Return the values of `STANDING_RULES` for a signal's evidence, of all that stands behind it, and the worst ids.
+    """Return the values of the rules of evidence for what stands behind a signal, and the worst ids.
 
     Each is the number of ids that fail, but `original` is the largest share of a formula that is known. An id whose
     exception of the policy holds on `now` passes that rule; what the ledger does not hold fails every rule, and no
-    exception can stand for it.
+    exception can stand for it. Where the policy has audited attributes, the last value is how many the ids that the
+    signal names carry, or have no audit of: what members carry counts as far as their combination carries it.
     """
     found, lost = _gather(evidence, standings)
     actuals: dict[str, tuple[int | None, str]] = {"original": _measure_likeness(found, lost, policy, now)}
@@ -126,8 +138,20 @@ def measure_standing(
         failing = [one.factor_id for one in found if fails(one) and not policy.excepts(rule, one.factor_id, now)]
         failing += lost
         actuals[rule] = (len(failing), failing[0] if failing else "")
-    values, about = zip(*(actuals[rule] for rule in STANDING_RULES), strict=True)
-    return values, about
+    values = [actuals[rule] for rule in STANDING_RULES]
+    if policy.audited:
+        values.append(_count_exposed([one for one in found if one.factor_id in list_ids(evidence)], lost, policy, now))
+    return tuple(value for value, _ in values), tuple(about for _, about in values)
+
+
+def _count_exposed(traded: Sequence[Standing], lost: Sequence[str], policy: Policy, now: date) -> tuple[int, str]:
+    """Return how many audited attributes the traded ids fail, and the first id that fails one."""
+    failing = [
+        (one.factor_id, len(list_failing({row.attribute: row for row in one.exposures}, one.factor_id, policy, now)))
+        for one in traded
+    ]
+    failing = [row for row in failing if row[1]] + [(name, len(policy.audited)) for name in lost]
+    return sum(number for _, number in failing), failing[0][0] if failing else ""
 
 
 def _list_rules(policy: Policy) -> list[tuple[str, Callable[[Standing], bool]]]:

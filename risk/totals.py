@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from .policy import Policy
-from .rules import BP, HUNDREDTHS, TOTAL_RULES, SignalChange, Value, holds, list_limits
+from .rules import BP, HUNDREDTHS, TOTAL_RULES, SignalChange, Value, holds, list_limits, list_rules
 from .state import UNKNOWN, BookState, NetSum
 
 
@@ -84,7 +84,7 @@ class Totals:
 
     def name_broken(self, values: tuple[Value, ...]) -> dict[str, str]:
         """Return the largest sector and style where their sums break the policy, by rule."""
-        limits = dict(zip(TOTAL_RULES, list_limits(self.policy)[-len(TOTAL_RULES) :], strict=True))
+        limits = dict(zip(list_rules(self.policy), list_limits(self.policy), strict=True))
         measured = dict(zip(TOTAL_RULES, values, strict=True))
         sums = {"sector": self.sectors, "style": self.styles}
         return {

@@ -41,6 +41,7 @@ RULE_UNITS: Final[Mapping[str, str]] = {
     "positions": "names",
     "sector": OF_EQUITY,
     "style": "bp of equity x standard deviations",
+    "unexposed": "attributes carried, or without an audit",
 }
 """Unit of what `RuleCheck.told` gives, by rule."""
 
@@ -71,5 +72,6 @@ LIMIT_UNITS: Final[Mapping[str, str]] = {
     "admitted_statuses": "statuses",
     "similarity_cap_bp": RULE_UNITS["original"],
     "require_review": "on or off",
+    "audited": "attributes",
 }
 """Unit of each limit of a policy."""

@@ -8,6 +8,9 @@ from datetime import date
 from typing import Final
 
 from ...risk import (
+    AUDIT_RULES,
+    PER_ONE,
+    PER_SD,
     STANDING_RULES,
     TOTAL_RULES,
     BookState,
@@ -16,6 +19,7 @@ from ...risk import (
     Signal,
     Standing,
     decide,
+    list_failing,
 )
 
 PER_MILLE: Final = 1000
@@ -81,6 +85,8 @@ def can_shrink(refusals: Sequence[str], signal: Signal, held_e8: int) -> bool:
 
 def describe_need(check: RuleCheck, question: GateQuestion) -> str:
     """Return what a rule that refused a signal needs, in words."""
+    if check.rule in AUDIT_RULES:
+        return _describe_exposure(check, question)
     if check.rule in STANDING_RULES:
         return _describe_evidence(check, question)
     if check.rule in SIZE_RULES:
@@ -123,6 +129,27 @@ def _describe_age(check: RuleCheck) -> str:
     if check.actual < 0:
         return "a panel that ends before the day of the decision"
     return "a newer price of the symbol in the panel"
+
+
+def _describe_exposure(check: RuleCheck, question: GateQuestion) -> str:
+    """Return what a factor that carries audited attributes needs, with what its audits found."""
+    standing = question.standings.get(check.about)
+    if standing is None:
+        return f"evidence that this workspace holds: {check.about} is not in the ledger, so no exception can help"
+    rows = {row.attribute: row for row in standing.exposures}
+    said = []
+    for name in list_failing(rows, check.about, question.policy, question.now):
+        row = rows.get(name)
+        if row is None:
+            said.append(f"an audit of {name} (alphaloom risk audit)")
+        elif not row.audited:
+            said.append(f"two groups of {name} in the panel, so that it can be audited")
+        else:
+            figures = f"p {row.p_e9 / PER_ONE:.2g} (threshold {row.level_e9 / PER_ONE:.2g})"
+            gap = f"mean of {row.group} {row.gap_e4 / PER_SD:+.2f} deviations from the rest"
+            said.append(f"a score without {name}: {row.statistic}, {figures}, {gap}")
+    owned = f"evidence: {check.about}, rule: {check.rule}, attribute: NAME, reason: WHY, owner: NAME, until: DAY"
+    return f"{'; '.join(said)}; or an exception in policy.yaml: {{{owned}}}"
 
 
 def _describe_evidence(check: RuleCheck, question: GateQuestion) -> str:

@@ -10,7 +10,6 @@ from ...ledger import Ledger
 from ...market import Panel
 from ...risk import (
     RULE_UNITS,
-    RULES,
     Decision,
     Policy,
     RuleCheck,
@@ -94,7 +93,7 @@ class SignalCheck:
     decision
         The decision.
     rules
-        One for each rule, in the order of `RULES`.
+        One for each rule, in the order of the decision.
     refused
         The refused signals, by symbol.
     uncomputed
@@ -136,7 +135,7 @@ def check_signals(
 def _find_worst(decision: Decision) -> Iterator[RuleWorst]:
     """Yield the worst value of each rule: one that is not known, else the largest over its limit."""
     rows = [(check, ruling.asset) for ruling in decision.rulings for check in ruling.checks if check.binds]
-    for rule in RULES:
+    for rule in decision.rules:
         own = [(check, asset) for check, asset in rows if check.rule == rule]
         check, asset = max(own, key=lambda row: _rank(row[0]), default=(None, ""))
         yield RuleWorst(rule, check, asset, sum(not one.passed for one, _ in own))

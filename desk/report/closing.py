@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         BookCurve,
         BookResult,
         CombinationSummary,
+        ExposureLine,
         Figure,
         GateDay,
         ModelBill,
@@ -62,6 +63,7 @@ EVIDENCE_RULES = {
     "alive": ("factors that are retired, or not in the library", False),
     "contained": ("factors whose code ran without a sandbox", False),
     "unalarmed": ("factors with a leak alarm that nobody acknowledged", False),
+    "unexposed": ("audited attributes that the scores carry, or that have no audit", False),
 }
 """What each rule of evidence counts (combinations among the factors), and whether that is a share."""
 Facts = Sequence[tuple[str, str]]
@@ -315,7 +317,20 @@ def _describe_standing(line: StandingLine) -> str:
         said.append(f"{line.similarity_bp / 100:.0f} % of its formula is known ({line.nearest})")
     if line.correlation_bp is not None:
         said.append(f"rank correlation with the library {line.correlation_bp / 10_000:.2f} when it was judged")
+    said += [_describe_exposure(one) for one in line.exposures]
     return "; ".join([*said, *([f"review: {line.review}"] if line.review else [])])
+
+
+def _describe_exposure(line: ExposureLine) -> str:
+    """Return what an audit found, and the smallest gap that it would have seen."""
+    from ...risk import PER_ONE, PER_SD
+
+    if not line.statistic:
+        return f"{line.attribute}: could not be audited"
+    figures = f"p {line.p_e9 / PER_ONE:.2g}, threshold {line.level_e9 / PER_ONE:.2g}"
+    seen = f"a gap of {line.smallest_gap_e4 / PER_SD:.2f} deviations would have been seen"
+    found = f"carried ({line.statistic})" if line.found else "not seen"
+    return f"{line.attribute}: {found}, {figures}; {seen}"
 
 
 def _make_check_row(check: RuleCheckLine) -> tuple[str, str, str, str, str]:

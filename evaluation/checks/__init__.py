@@ -7,6 +7,13 @@ from typing import TYPE_CHECKING
 from ...lazy import lazy_names
 
 if TYPE_CHECKING:
+    from .exposures import (
+        AUDIT_EVENT as AUDIT_EVENT,
+        AuditRequest as AuditRequest,
+        ExposureAudit as ExposureAudit,
+        audit_factors as audit_factors,
+        list_audits as list_audits,
+    )
     from .negative_control import (
         MAX_RANDOM_FORMULAS as MAX_RANDOM_FORMULAS,
         ControlTally as ControlTally,
@@ -25,6 +32,7 @@ else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
+            "exposures": "AUDIT_EVENT AuditRequest ExposureAudit audit_factors list_audits",
             "negative_control": "ControlTally MAX_RANDOM_FORMULAS NullRun share_interval top_up",
             "power": "few_labels outlook published_scatter record_first_power",
             "verification": "find_loose_ends replay_on_panel",

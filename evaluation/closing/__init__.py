@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         CombinationSummary as CombinationSummary,
         CombinerComparison as CombinerComparison,
         CombinerFigures as CombinerFigures,
+        ExposureLine as ExposureLine,
         GateDay as GateDay,
         IntervalEstimate as IntervalEstimate,
         ModelBill as ModelBill,
@@ -103,9 +104,9 @@ else:
             "baseline_records": "Baseline BaselineAddition BaselineMember PublishedFormula",
             "builder": "ResultsBuilder",
             "close_records": (
-                "BookResult CombinationSummary CombinerComparison CombinerFigures GateDay IntervalEstimate ModelBill "
-                "RefusedTarget RuleCheckLine SealedExam SealedFactor SignalLine SignalSummary SpendSummary "
-                "StandingLine StressTable"
+                "BookResult CombinationSummary CombinerComparison CombinerFigures ExposureLine GateDay "
+                "IntervalEstimate ModelBill RefusedTarget RuleCheckLine SealedExam SealedFactor SignalLine "
+                "SignalSummary SpendSummary StandingLine StressTable"
             ),
             "closing": "unseal",
             "factor_records": (

@@ -195,6 +195,23 @@ class RuleCheckLine(ResultsPart):
     about: str = ""
 
 
+class ExposureLine(ResultsPart):
+    """What the last audit of one attribute said, in the units of `risk.Exposure`."""
+
+    attribute: str
+    found: bool = False
+    statistic: str = ""
+    group: str = ""
+    gap_e4: int = 0
+    smallest_gap_e4: int = 0
+    weakest_gap_e4: int = 0
+    p_e9: int = 0
+    level_e9: int = 0
+    p_with_size_e9: int | None = None
+    number: int = 0
+    day: str = ""
+
+
 class StandingLine(ResultsPart):
     """What the record said of one factor or combination behind the signals, when the risk gate decided."""
 
@@ -209,6 +226,7 @@ class StandingLine(ResultsPart):
     leak_alarm: bool = False
     contained: bool = True
     members: tuple[str, ...] = ()
+    exposures: tuple[ExposureLine, ...] = ()
 
 
 class RefusedTarget(ResultsPart):

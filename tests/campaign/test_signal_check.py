@@ -15,7 +15,7 @@ from alphaloom.desk.cli.main import run_command
 from alphaloom.evaluation import CampaignResult
 from alphaloom.ledger import Ledger
 from alphaloom.market import Panel
-from alphaloom.risk import POLICY_FILE, RULES, UNITS_PER_EQUITY
+from alphaloom.risk import ALL_RULES, POLICY_FILE, RULES, UNITS_PER_EQUITY
 
 from .conftest import Files
 
@@ -103,6 +103,38 @@ def test_evidence_that_the_record_does_not_hold_says_what_it_needs(
     shown = [{**row, "evidence": row["evidence"][:9]} for row in rows[1:]]
     assert ask(capsys, [str(write(tmp_path / "short.csv", shown)), *place], 1)["refusals"] == facts["refusals"]
     assert "exception in policy.yaml: {evidence: f" in rule["needs"]
+
+
+def test_an_audited_attribute_binds_after_an_audit_or_an_exception(
+    table: Path, place: list[str], workspace: Path, panel: Panel, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The close of a campaign and the step of a book audit by themselves; what only asks says what to do."""
+    capsys.readouterr()
+    assert run_command(["risk", "audit", *place]) == 2
+    assert "audited: [sector]" in capsys.readouterr().err
+    (workspace / POLICY_FILE).write_text("audited: [sector]\n")
+    facts = ask(capsys, [str(table), *place], 1)
+    assert [row["rule"] for row in facts["rules"]] == list(ALL_RULES)
+    (rule,) = (rule for rule in facts["refusals"][0]["rules"] if rule["rule"] == "unexposed")
+    assert (rule["actual"] > rule["limit"] == 0, "alphaloom risk audit" in rule["needs"]) == (True, True)
+    with Ledger.open(workspace, clock=lambda: LATER) as ledger:
+        step_book(ledger, open_book(ledger, "desk", BookSettings(), LATER), BookData(panel, ""), lambda: LATER)
+        (step,) = list_steps(ledger, "book-desk")
+    assert run_command(["book", "replay", "desk", "--workspace", str(workspace)]) == 0
+    assert step["decision"]["rules"][-1] == "unexposed"
+    (audited,) = (one for one in step["decision"]["standings"].values() if "exposures" in one)
+    assert audited["exposures"][0]["smallest_gap_e4"] > 0
+    capsys.readouterr()
+    code = run_command(["risk", "audit", *place, "--json"])
+    found = json.loads(capsys.readouterr().out)
+    (row,) = found["audits"]
+    assert (found["new"], row["audit"], row["finding"]["found"]) == (0, 1, bool(code))
+    assert run_command(["risk", "audit", row["factor"][:9], "--attribute", "size", *place]) in (0, 1)
+    assert "Would see" in capsys.readouterr().out
+    exception = f"{{evidence: {row['factor']}, rule: unexposed, reason: a bet, owner: Ada, until: 2199-12-31}}"
+    (workspace / POLICY_FILE).write_text(f"audited: [sector]\nexceptions: [{exception}]\n")
+    facts = ask(capsys, [str(table), *place], 1 if any(row["decision"] == "refused" for row in read(table)) else 0)
+    assert all(row["refused"] == 0 for row in facts["rules"] if row["rule"] == "unexposed")
 
 
 def test_every_mistake_of_a_file_has_its_line(

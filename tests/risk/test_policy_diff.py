@@ -4,7 +4,7 @@ from datetime import date
 
 from hypothesis import given, strategies as st
 
-from alphaloom.risk import LIMIT_UNITS, RULE_UNITS, RULES, Policy, PolicyException, RiskLimits, compare_policies
+from alphaloom.risk import ALL_RULES, LIMIT_UNITS, RULE_UNITS, Policy, PolicyException, RiskLimits, compare_policies
 
 from .test_laws import policies
 
@@ -18,7 +18,7 @@ LISTS: st.SearchStrategy[dict[str, object]] = st.builds(
 
 
 def test_every_rule_and_every_limit_has_a_unit() -> None:
-    assert list(RULE_UNITS) == list(RULES)
+    assert list(RULE_UNITS) == list(ALL_RULES)
     assert LIMIT_UNITS.keys() == RiskLimits.model_fields.keys()
 
 

@@ -10,10 +10,11 @@ import typer
 
 from ..console import print_object
 from ..options import AsJson, CampaignFile, DataOptions, PanelFile, SectorsFile, Workspace, check_file_exists
-from . import policy as policy_commands
+from . import audit as audit_commands, policy as policy_commands
 
 app = typer.Typer(no_args_is_help=True, help="Read the limits of the risk gate, and ask it without trading.")
 app.add_typer(policy_commands.app, name="policy")
+app.command()(audit_commands.audit)
 
 
 @app.command()
