@@ -9,7 +9,10 @@ from ..lazy import lazy_names
 if TYPE_CHECKING:
     from .constraints import SearchConstraints as SearchConstraints
     from .diversity import (
+        HYPOTHESIS_EVENT as HYPOTHESIS_EVENT,
+        ROUND_PATTERN as ROUND_PATTERN,
         count_niches as count_niches,
+        effective_number as effective_number,
         effective_number_of_round as effective_number_of_round,
         list_own_troubles as list_own_troubles,
         read_operator_table as read_operator_table,
@@ -28,7 +31,8 @@ else:
         {
             "constraints": "SearchConstraints",
             "diversity": (
-                "count_niches effective_number_of_round list_own_troubles read_operator_table summarise_variety"
+                "HYPOTHESIS_EVENT ROUND_PATTERN count_niches effective_number effective_number_of_round "
+                "list_own_troubles read_operator_table summarise_variety"
             ),
             "memory": "HypothesisRecord MAX_RECALLED_CHARS select_reminders summarise_mechanisms",
             "seeds": "read_seeds",

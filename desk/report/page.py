@@ -340,12 +340,23 @@ def describe_variety(variety: SearchVariety) -> str:
     if not variety.hypotheses:
         return ""
     text = f"{plural(variety.hypotheses, 'hypothesis', 'hypotheses')} on {plural(variety.mechanisms, 'mechanism')}"
-    text += f" (effective number: {variety.effective:.1f})"
+    text += f" (effective number: {variety.effective:.1f}{_describe_even_draws(variety)})"
     if variety.niches:
         text += f", filling {plural(variety.niches, 'cell')} of mechanism x horizon x turnover"
     if not variety.refused:
         return f"{text}."
     return f"{text}; {variety.refused} more got no branch, most because they repeated one."
+
+
+def _describe_even_draws(variety: SearchVariety) -> str:
+    """Return what chance gives beside an effective number of mechanisms."""
+    from ...evaluation.checks import compare_mechanisms
+
+    found = compare_mechanisms(variety.effective, variety.hypotheses, variety.mechanisms)
+    if found is None:
+        return ""
+    beside = f"; even draws from these mechanisms give {found.null:.1f}, in 5 % less than {found.limit:.1f}"
+    return f"{beside}: fewer than chance" if found.alike else beside
 
 
 BOUND_SENTENCE = "The next section says how strong a factor would have had to be."

@@ -14,6 +14,16 @@ if TYPE_CHECKING:
         audit_factors as audit_factors,
         list_audits as list_audits,
     )
+    from .monoculture import (
+        ChanceComparison as ChanceComparison,
+        Monoculture as Monoculture,
+        compare_mechanisms as compare_mechanisms,
+        count_directions as count_directions,
+        measure_authors as measure_authors,
+        measure_mechanisms as measure_mechanisms,
+        measure_series as measure_series,
+        read_monoculture as read_monoculture,
+    )
     from .negative_control import (
         MAX_RANDOM_FORMULAS as MAX_RANDOM_FORMULAS,
         ControlTally as ControlTally,
@@ -33,6 +43,10 @@ else:
         __name__,
         {
             "exposures": "AUDIT_EVENT AuditRequest ExposureAudit audit_factors list_audits",
+            "monoculture": (
+                "ChanceComparison Monoculture compare_mechanisms count_directions measure_authors measure_mechanisms "
+                "measure_series read_monoculture"
+            ),
             "negative_control": "ControlTally MAX_RANDOM_FORMULAS NullRun share_interval top_up",
             "power": "few_labels outlook published_scatter record_first_power",
             "verification": "find_loose_ends replay_on_panel",

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ...figures import DASH, count, duration, money, plural
+from ...figures import DASH, count, duration, money, percent, plural
 from ..console import print_object, stdout_console
 from ..options import AsJson, Workspace
 from ..run_lookup import DEFAULT_WORKSPACE, locate_run
 
 if TYPE_CHECKING:
     from ....campaign import Best, Counts, Funnel, ModelSpend
+    from ....evaluation.checks import ChanceComparison, Monoculture
     from ....ledger import Ledger, Run
 
 
@@ -155,15 +156,18 @@ def status(
 ) -> None:
     """Say where a run stands: its state, the funnel, the best on search, what it cost, what each agent does."""
     with open_run(run, workspace) as (ledger, row):
+        from ....evaluation.checks import read_monoculture  # heavy, and a run that is not there needs none of it
+
         standing = RunStanding.of(ledger, row, workspace)
+        likeness = read_monoculture(ledger, row)
     if as_json:
-        print_object(standing.record())
+        print_object({**standing.record(), "monoculture": likeness.record()})
     else:
-        print_standing(standing)
+        print_standing(standing, likeness)
 
 
-def print_standing(standing: RunStanding) -> None:
-    """Print it as labelled lines."""
+def print_standing(standing: RunStanding, likeness: Monoculture | None = None) -> None:
+    """Print it as labelled lines, with how alike what was found is where that was computed."""
     from rich.table import Table
     from rich.text import Text
 
@@ -172,9 +176,34 @@ def print_standing(standing: RunStanding) -> None:
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
-    for label, text in _list_lines(standing):
+    *lines, last = _list_lines(standing)
+    for label, text in [*lines, *(_list_likeness(likeness) if likeness else []), last]:
         grid.add_row(f"  {label}", Text(text))
     console.print(grid)
+
+
+def _list_likeness(found: Monoculture) -> list[tuple[str, str]]:
+    """Return how alike hypotheses, their authors, tested factors and models are, each beside chance."""
+    lines = []
+    if found.mechanisms:
+        lines.append(("mechanisms", _describe_likeness(found.mechanisms, "even draws", "fewer than chance")))
+    if found.few_rounds:
+        rounds = ", ".join(map(str, found.few_rounds))
+        lines.append(("widened", f"fewer than three effective mechanisms in round {rounds}: the next took unused ones"))
+    if found.authors:
+        lines.append(("authors agree", _describe_likeness(found.authors, "permuted", "no difference is seen")))
+    lines += [(one.figure, _describe_likeness(one, "unrelated", "alike")) for one in found.factors]
+    if found.concentration is not None:
+        shares = ", ".join(f"{name} {percent(share, 0)}" for name, share in found.models.items())
+        lines.append(("models", f"{shares} (concentration {found.concentration:.2f}; 1 is one model)"))
+    if found.judged_by_author and len(found.models) > 1:
+        lines.append(("judges", f"{', '.join(found.judged_by_author)} also judged what it wrote"))
+    return lines
+
+
+def _describe_likeness(one: ChanceComparison, chance: str, verdict: str) -> str:
+    beside = f"{one.observed:.2f} in {one.count}; {chance} {one.null:.2f}, in 5 % below {one.limit:.2f}"
+    return f"{beside}: {verdict}" if one.alike else beside
 
 
 def _describe_state(standing: RunStanding) -> str:
