@@ -218,12 +218,26 @@ class ProgressMeter:
 
 
 def read_last_progress(folder: Path) -> Mapping[str, Any]:
-    """Return the last progress record of a run; empty if there is none or it was cut short."""
+    """Return the last progress record of a run; empty if there is none, or one that `ProgressReporter` never writes."""
     try:
         record = read_json(folder / NOW_FILE)
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
-    return record if isinstance(record, dict) else {}
+    return record if isinstance(record, dict) and _is_progress(record) else {}
+
+
+def _is_progress(record: Mapping[str, Any]) -> bool:
+    """Return whether the parts of a progress record that others read have their kinds, and no number is NaN."""
+    texts = [record.get("phase", ""), record.get("at", "")]
+    texts += record["doing"].values() if isinstance(record.get("doing"), dict) else []
+    whole = [record.get(name, 0) for name in ("round", "niches")]
+    measured = [record[name] for name in ("mechanisms", "elapsed_s") if record.get(name) is not None]
+    return (
+        all(isinstance(text, str) for text in texts)
+        and all(isinstance(number, int) for number in whole)
+        and all(isinstance(number, int | float) and math.isfinite(number) for number in measured)
+        and isinstance(record.get("doing", {}), dict)
+    )
 
 
 def make_pause_error(run: str, waiting: list[str]) -> RunHalted:

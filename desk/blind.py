@@ -50,13 +50,19 @@ class BlindJudgement:
 
 
 def must_judge(reviews: Reviews, case: str, person: str) -> bool:
-    """Return whether a person has to judge a case blind before anything else of it is shown to them."""
+    """Return whether a person has to judge a case blind before anything else of it is shown to them.
+
+    After the end of the run nobody has to: its report shows what was found, so that no judgement would be blind.
+    """
     from ..risk import read_policy
 
     if not read_policy(reviews.ledger.workspace).judge_blind or reviews.decision(case) is not None:
         return False
-    decided = any(vote.by.casefold() == person.casefold() for vote in reviews.votes(case))
-    return not decided and reviews.ledger.events.get(reviews.run, BLIND_EVENT, _key(case, person)) is None
+    if any(vote.by.casefold() == person.casefold() for vote in reviews.votes(case)):
+        return False
+    ledger = reviews.ledger
+    judged = ledger.events.get(reviews.run, BLIND_EVENT, _key(case, person)) is not None
+    return not judged and ledger.runs.find(reviews.run).status != "done"
 
 
 def refuse_unjudged(reviews: Reviews, case: str, person: str) -> None:

@@ -1,7 +1,8 @@
 """Campaigns that the desk starts: each is the ordinary command in a process of its own, which outlives the desk.
 
-A note in the workspace says which process it is, who started it and where its output goes. The note holds the time at
-which the system began the process: its number alone may have gone to another program since.
+A note in the workspace says which process it is and who started it. The note holds the time at which the system began
+the process: its number alone may have gone to another program since. Other accounts may write to a shared workspace, so
+no note names a file to read, and a process is interrupted only if it runs our command on this workspace.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ class CampaignLaunch:
         Who started it and when, ISO.
     pid, began
         The process, and when the system began it, in the system's own words.
-    log, offset
-        The file of its output, in the folder of launches, and where in it this process began to write.
+    offset
+        Where in the file of its output this process began to write.
     form, digest
         What was typed to start it, and the digest of the campaign file; empty for a resumed run.
     """
@@ -63,15 +64,28 @@ class CampaignLaunch:
     at: str
     pid: int
     began: str
-    log: str
     offset: int = 0
     form: dict[str, str] = field(default_factory=dict)
     digest: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse values of other kinds: a note is a file that anybody may have edited."""
+        texts = (self.campaign, self.run, self.by, self.at, self.began, self.digest, *self.form, *self.form.values())
+        numbers = (self.pid, self.offset)
+        if not all(isinstance(text, str) for text in texts) or any(type(one) is not int or one < 0 for one in numbers):
+            raise TypeError("not a note on a process")
+        if Path(self.campaign).name != self.campaign or datetime.fromisoformat(self.at).tzinfo is None:
+            raise ValueError("a name with a folder, or a time without a zone")
 
     @property
     def is_alive(self) -> bool:
         """Return whether the process still runs."""
         return bool(self.began) and read_begin(self.pid) == self.began
+
+    @property
+    def place(self) -> str:
+        """Return where its note and its output lie in the folder of launches, without the ending."""
+        return self.run or f"{PENDING}/{self.campaign}"
 
 
 class Launches:
@@ -88,35 +102,39 @@ class Launches:
 
     def find_run(self, run: str) -> CampaignLaunch | None:
         """Return the process that last worked on a run; None where the desk did not start it."""
-        return _read_note(self._folder / f"{run}.json")
+        return self._read_note(run)
 
     def find_pending(self, campaign: str) -> CampaignLaunch | None:
         """Return the process of a campaign that has no run yet."""
-        return _read_note(self._pending / f"{campaign}.json")
+        return self._read_note(f"{PENDING}/{campaign}")
 
     def list_pending(self) -> list[CampaignLaunch]:
         """Return all processes of campaigns without a run: those that start, and those that could not."""
-        found = [_read_note(path) for path in sorted(self._pending.glob("*.json"))]
+        found = [self.find_pending(path.stem) for path in sorted(self._pending.glob("*.json"))]
         return [launch for launch in found if launch]
 
-    def start(self, campaign: str, text: str, by: str, at: datetime, form: dict[str, str]) -> CampaignLaunch:
-        """Write a campaign's file and run it.
+    def start(
+        self, ledger: Ledger, campaign: str, text: str, signed: tuple[str, datetime], form: dict[str, str]
+    ) -> CampaignLaunch:
+        """Write a campaign's file and run it; `signed` says who asked for it and when.
 
         Raises
         ------
         DeskError
             There is a file of this name, unless the desk wrote it for a process that ended before it had a run.
         """
-        file = self._file(campaign)
+        file, (by, at) = self._file(campaign), signed
         with self._changing():
+            # Its process may have ended while no desk looked, with a run that must not be paid for again.
+            if pending := self.find_pending(campaign):
+                self._settle(ledger, pending)
             self.refuse_taken(campaign)
             make_folder(file.parent)
             write_whole(file, text.encode())
-            log = f"{PENDING}/{campaign}.log"
-            (self._folder / log).unlink(missing_ok=True)
             words = at.isoformat(timespec="seconds")
-            draft = CampaignLaunch(campaign, "", by, words, 0, "", log, 0, form, compute_digest(text.encode()))
-            return self._spawn(["run", str(file)], draft, self._pending / f"{campaign}.json")
+            draft = CampaignLaunch(campaign, "", by, words, 0, "", 0, form, compute_digest(text.encode()))
+            self._log(draft).unlink(missing_ok=True)
+            return self._spawn(draft)
 
     def refuse_taken(self, campaign: str) -> None:
         """Refuse a name that a campaign file has, unless the desk wrote it for a process that could not start."""
@@ -146,42 +164,49 @@ class Launches:
             if ledger.runs.holder(run) is not None or (earlier and earlier.is_alive):
                 raise DeskError("A process works on this run already.", field="run", got=run, code="running")
             note_start(ledger.events, run, by)
-            log = f"{run}.log"
-            draft = CampaignLaunch(campaign, run, by, at.isoformat(timespec="seconds"), 0, "", log)
-            return self._spawn(["resume", run], draft, self._folder / f"{run}.json")
+            return self._spawn(CampaignLaunch(campaign, run, by, at.isoformat(timespec="seconds"), 0, ""))
 
     def settle(self, ledger: Ledger, launch: CampaignLaunch) -> CampaignLaunch:
         """Return a launch with its run, once the process has begun one; who started it is then put on the record."""
         if launch.run:
             return launch
         with self._changing():
-            held = self.find_pending(launch.campaign)
-            run = _find_begun(ledger, launch)
-            if held != launch or not run:
-                return launch
-            note_start(ledger.events, run, launch.by)
-            found = replace(launch, run=run)
-            write_json(self._folder / f"{run}.json", asdict(found))
-            (self._pending / f"{launch.campaign}.json").unlink()
-            return found
+            return self._settle(ledger, launch)
+
+    def _settle(self, ledger: Ledger, launch: CampaignLaunch) -> CampaignLaunch:
+        held, run = self.find_pending(launch.campaign), _find_begun(ledger, launch)
+        if held != launch or not run:
+            return launch
+        note_start(ledger.events, run, launch.by)
+        found = replace(launch, run=run)
+        with suppress(FileNotFoundError):  # moved before a crash
+            self._log(launch).rename(self._log(found))
+        self._write_note(found)
+        self._note(launch.place).unlink()
+        return found
 
     def discard(self, launch: CampaignLaunch) -> None:
         """Forget a process that ended before it had a run, its output, and its file as the desk wrote it."""
         with self._changing():
             if launch.is_alive or launch.run:
                 raise DeskError("It is running: stop it first.", field="campaign", got=launch.campaign, code="running")
-            names = (f"{launch.campaign}.json", f"{launch.campaign}.log")
-            for name in names:
-                (self._pending / name).unlink(missing_ok=True)
+            for path in (self._note(launch.place), self._log(launch)):
+                path.unlink(missing_ok=True)
             if self._is_as_written(launch):
                 self._file(launch.campaign).unlink()
 
     def read_output(self, launch: CampaignLaunch) -> list[str]:
         """Return the last lines that a process wrote, without the stack of an error."""
-        return read_tail(self._folder / launch.log, launch.offset)
+        return read_tail(self._log(launch), launch.offset)
 
     def _file(self, campaign: str) -> Path:
         return self.campaign_folder / f"{campaign}.yaml"
+
+    def _note(self, place: str) -> Path:
+        return self._folder / f"{place}.json"
+
+    def _log(self, launch: CampaignLaunch) -> Path:
+        return self._folder / f"{launch.place}.log"
 
     def _is_as_written(self, launch: CampaignLaunch) -> bool:
         """Return whether the campaign file of a launch is there and nobody changed it since."""
@@ -199,23 +224,70 @@ class Launches:
         with wait_for_lock(self._folder / "lock"):
             yield
 
-    def _spawn(self, arguments: Sequence[str], draft: CampaignLaunch, note: Path) -> CampaignLaunch:
+    def _write_note(self, launch: CampaignLaunch) -> None:
+        write_json(self._note(launch.place), asdict(launch))
+
+    def _read_note(self, place: str) -> CampaignLaunch | None:
+        """Return the note of a place; None where there is none, or one that is not of this place or cannot be read."""
+        with suppress(OSError, ValueError, TypeError, AttributeError):  # also a name that is no file's
+            found = CampaignLaunch(**read_json(self._note(place)))
+            return found if found.place == place else None
+        return None
+
+    def _write_command(self, launch: CampaignLaunch) -> list[str]:
+        """Return the command that the process of a launch runs, after the interpreter and its options."""
+        resumed = not launch.digest
+        words = ["resume", launch.run] if resumed else ["run", str(self._file(launch.campaign))]
+        return ["-m", "alphaloom", *words, "--workspace", str(self._workspace)]
+
+    def _spawn(self, draft: CampaignLaunch) -> CampaignLaunch:
         """Run the command line in a session of its own, so that neither the desk's end nor its Ctrl-C reaches it."""
         if sys.platform == "win32":
             raise DeskError("The desk starts processes on Linux and macOS alone.", hint="Use the command line.")
-        log = self._folder / draft.log
+        log = self._log(draft)
         make_file(log)
         # -P: a module in the current folder must not take the place of one of ours.
-        command = [sys.executable, "-P", "-m", "alphaloom", *arguments, "--workspace", str(self._workspace)]
-        with log.open("ab") as output:
+        command = [sys.executable, "-P", *self._write_command(draft)]
+        with open(os.open(log, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW), "ab") as output:
             offset = output.tell()
             process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
             )
         launch = replace(draft, pid=process.pid, began=read_begin(process.pid), offset=offset)
-        write_json(note, asdict(launch))
+        self._write_note(launch)
         threading.Thread(target=self._follow, args=(process, launch), daemon=True).start()
         return launch
+
+    def interrupt(self, launch: CampaignLaunch) -> None:
+        """Send the process of a launch what Ctrl-C sends, if it is still that process.
+
+        Raises
+        ------
+        DeskError
+            It has ended, or it belongs to another account of this machine.
+        """
+        if not launch.pid:
+            raise _ended_error(launch)
+        try:
+            if sys.platform == "linux":
+                with _pinned(launch.pid) as handle:
+                    self._refuse_other(launch)
+                    signal.pidfd_send_signal(handle, signal.SIGINT)
+            else:
+                self._refuse_other(launch)
+                os.kill(launch.pid, signal.SIGINT)
+        except (ProcessLookupError, OverflowError):  # a number that no process can have
+            raise _ended_error(launch) from None
+        except PermissionError:
+            raise DeskError(
+                "The process belongs to another account of this machine.", field="process", got=launch.pid,
+                hint="Whoever started it can interrupt it.", code="ended",
+            ) from None  # fmt: skip  # a table
+
+    def _refuse_other(self, launch: CampaignLaunch) -> None:
+        """Refuse a process that has ended, or that is not the command of the launch: a note may have been edited."""
+        if not (launch.is_alive and _runs_command(launch.pid, self._write_command(launch))):
+            raise _ended_error(launch)
 
     def _follow(self, process: subprocess.Popen[bytes], launch: CampaignLaunch) -> None:
         """Wait for a process, since one that nobody waits for stays in the system's table; put its start on record."""
@@ -232,26 +304,6 @@ class Launches:
         process.wait()
 
 
-def interrupt(launch: CampaignLaunch) -> None:
-    """Send the process of a launch what Ctrl-C sends, if it is still that process.
-
-    Raises
-    ------
-    DeskError
-        It has ended.
-    """
-    try:
-        if sys.platform == "linux":
-            with _pinned(launch.pid) as handle:
-                _refuse_ended(launch)
-                signal.pidfd_send_signal(handle, signal.SIGINT)
-        else:
-            _refuse_ended(launch)
-            os.kill(launch.pid, signal.SIGINT)
-    except ProcessLookupError:
-        raise _ended_error(launch) from None
-
-
 @contextmanager
 def _pinned(pid: int) -> Iterator[int]:
     """Hold a process by a descriptor: meanwhile its number cannot go to another one."""
@@ -262,13 +314,20 @@ def _pinned(pid: int) -> Iterator[int]:
         os.close(handle)
 
 
-def _refuse_ended(launch: CampaignLaunch) -> None:
-    if not launch.is_alive:
-        raise _ended_error(launch)
-
-
 def _ended_error(launch: CampaignLaunch) -> DeskError:
     return DeskError("The process has ended.", field="process", got=launch.pid, code="ended")
+
+
+def _runs_command(pid: int, words: Sequence[str]) -> bool:
+    """Return whether a process was started with some words at the end of its command."""
+    if sys.platform == "linux":
+        try:
+            return Path(f"/proc/{pid}/cmdline").read_bytes().endswith(b"\0".join(map(os.fsencode, words)) + b"\0")
+        except (FileNotFoundError, ProcessLookupError):
+            return False
+    # Elsewhere `ps` may write a path in another way than it was given.
+    found = subprocess.run(["ps", "-ww", "-o", "command=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    return " ".join(words[:3]) in found.stdout
 
 
 def read_begin(pid: int) -> str:
@@ -288,13 +347,13 @@ def read_begin(pid: int) -> str:
 
 
 def read_tail(log: Path, offset: int) -> list[str]:
-    """Return the last lines that a process wrote, without the stack of an error."""
+    """Return the last lines that a process wrote, without the stack of an error; none of a link or a pipe."""
     try:
-        with log.open("rb") as file:
+        with open(os.open(log, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
             end = file.seek(0, os.SEEK_END)
-            file.seek(max(offset, end - TAIL_BYTES))
+            file.seek(max(min(offset, end), end - TAIL_BYTES))
             body = file.read(TAIL_BYTES)
-    except FileNotFoundError:
+    except OSError:
         return []
     lines, in_stack = [], False
     for line in body.decode("utf-8", "replace").splitlines():
@@ -322,9 +381,3 @@ def _find_begun(ledger: Ledger, launch: CampaignLaunch) -> str:
             if holder is None or holder.split()[0] == str(launch.pid):
                 return run.id
     return ""
-
-
-def _read_note(path: Path) -> CampaignLaunch | None:
-    with suppress(OSError, ValueError, TypeError):  # a name that is no file's, or a note of another version
-        return CampaignLaunch(**read_json(path))
-    return None

@@ -111,7 +111,10 @@ class RunRecord:
 
     def _find_by_folder(self, name: str) -> str:
         """Return the id of the run whose folder this is; "" if it is none."""
-        path = Path(name).expanduser().resolve()
+        try:
+            path = Path(name).expanduser().resolve()
+        except (ValueError, RuntimeError, OSError):  # a null byte, a home of nobody, a link to itself
+            return ""
         return path.name if path.parent == self._folder.resolve() else ""
 
     def folder(self, run: str) -> Path:

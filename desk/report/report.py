@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 Part = TypeVar("Part")
 TEMPLATE_FOLDER = Path(__file__).parent / "templates"
 RESULTS_FORMAT = 1
+REPORT_FILE = "report.html"
 SEALED_FILE = "sealed.json"
 """The result on the sealed days, if they were opened after the run's close."""
 REMARK_FILE = "remark.json"
@@ -46,10 +47,14 @@ def write_report(run_folder: Path, notes: RunNotes | None = None) -> Path:
     ReportError
         The results are missing, damaged or of another format, or the folder cannot be written.
     """
-    results = read_results(run_folder)
-    target = run_folder / "report.html"
-    _replace(target, render_report(results, _read_curves(run_folder), _read_remark(run_folder), notes))
+    target = run_folder / REPORT_FILE
+    _replace(target, render_run(run_folder, notes))
     return target
+
+
+def render_run(run_folder: Path, notes: RunNotes | None = None) -> str:
+    """Return the report of the files in a run's folder as HTML; errors and `notes` as for `write_report`."""
+    return render_report(read_results(run_folder), _read_curves(run_folder), _read_remark(run_folder), notes)
 
 
 def write_report_folder(run_folder: Path, target: Path, notes: RunNotes | None = None) -> Path:

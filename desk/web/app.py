@@ -114,7 +114,7 @@ DESK_PAGES = {
     "/record": Page("record.html.j2", record.load_record),
     "/texts/{text}": Page("text.html.j2", texts.load_text),
 }
-"""Every page by its address; the same address with `.json` gives its record."""
+"""Every page by its address; the same address with `.json` gives its record, except that of a report."""
 DESK_CHANGES = {
     "/runs/new": DeskChange(PersonScope.RUN_CONTROL, control.start_campaign),
     "/launches/{name}": DeskChange(PersonScope.RUN_CONTROL, control.change_launch),
@@ -141,7 +141,11 @@ def build_app(desk: Desk) -> ASGIApp:
         Route("/leave", _build_exit(desk), methods=["POST"]),
         Route("/static/report.css", lambda _: FileResponse(TEMPLATE_FOLDER / "report.css")),
         Mount("/static", StaticFiles(directory=STATIC_FOLDER)),
-        *(Route(f"{place}.json", _build_page(desk, page, as_json=True)) for place, page in DESK_PAGES.items()),
+        *(
+            Route(f"{place}.json", _build_page(desk, page, as_json=True))
+            for place, page in DESK_PAGES.items()
+            if page.template  # a report is a document, and no record of ours
+        ),
         *(Route(place, _build_change(desk, change), methods=["POST"]) for place, change in DESK_CHANGES.items()),
         *(Route(place, _build_page(desk, page)) for place, page in DESK_PAGES.items()),
         *(Route(place, _build_stream(desk, stream)) for place, stream in LIVE_PAGES.items()),

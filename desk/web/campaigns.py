@@ -19,6 +19,8 @@ from starlette.responses import HTMLResponse, Response, StreamingResponse
 from ..cli.campaign.status import RunStanding, name_workspace, state_of
 from ..errors import DeskError
 from ..facts.model_spend import describe_spend, sum_spend
+from ..report.report import REPORT_FILE, render_run
+from ..report.sections.run_notes import read_run_notes
 from . import control
 from .access import REPORT_POLICY
 from .pages import PageRequest, render
@@ -140,7 +142,7 @@ def load_run(view: PageRequest) -> RunPage:
         id=run.id,
         standing=standing.record() | {"process_phase": control.read_phase(view.ledger, run.id)},
         control=control.RunControl.of(view.ledger, run, standing.state),
-        has_report=(view.ledger.runs.folder(run.id) / "report.html").exists(),
+        has_report=(view.ledger.runs.folder(run.id) / REPORT_FILE).exists(),
         factors=found[(number - 1) * FACTORS_A_PAGE : number * FACTORS_A_PAGE],
         matches=len(found),
         total=len(lines),
@@ -258,7 +260,9 @@ def load_models(view: PageRequest) -> ModelsPage:
 
 
 def load_report(view: PageRequest) -> Response:
-    """Return the report of a campaign as it was written, after its results were compared with their digests.
+    """Return the report of a campaign, made of its results after they were compared with their digests.
+
+    The file report.html is not shown: no digest of it is on record, so that an edited one would look the same.
 
     Raises
     ------
@@ -270,13 +274,14 @@ def load_report(view: PageRequest) -> Response:
     from ...evaluation import find_campaign
 
     run = find_campaign(view.ledger, view.path["run"])
-    path = view.ledger.runs.folder(run.id) / "report.html"
-    if not path.exists():
+    folder = view.ledger.runs.folder(run.id)
+    if not (folder / REPORT_FILE).exists():
         raise DeskError(
             "This campaign has no report yet.", field="run", got=run.id, hint="It is written at the campaign's end."
         )
     view.ledger.artefacts.check(run.id)
-    return HTMLResponse(path.read_text(encoding="utf-8"), headers={"Content-Security-Policy": REPORT_POLICY})
+    report = render_run(folder, read_run_notes(view.ledger, run.id))
+    return HTMLResponse(report, headers={"Content-Security-Policy": REPORT_POLICY})
 
 
 Opened = Callable[[], AbstractContextManager["Ledger"]]

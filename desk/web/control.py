@@ -30,7 +30,7 @@ from ..cli.campaign.status import (
 )
 from ..cli.models.router_file import ROUTER_FILE
 from ..errors import DeskError
-from ..launch import MAX_OUTPUT_LINES, CampaignLaunch, Launches, find_error, interrupt
+from ..launch import MAX_OUTPUT_LINES, CampaignLaunch, Launches, find_error
 from ..users import PersonScope
 from .pages import PageRequest
 
@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 DATA_FOLDER: Final = "data"
 """Folder of a workspace whose files the form offers. Others are not: what a file holds may show in a message on it."""
 PANEL_KINDS, HYPOTHESES_KINDS = (".parquet", ".csv"), (".yaml", ".yml")
-MAX_FILES_OFFERED: Final = 200
+MAX_FILES_OFFERED, MAX_FILES_SEEN = 200, 20_000
+"""Files that the form offers, and files of the folder among which they are sought."""
 YAML_WIDTH: Final = 120
 SETTINGS: Final = {
     "name": "name", "seed": "seed", "panel": "market.panel", "sectors": "market.sectors", "goal": "steer.goal",
@@ -133,6 +134,8 @@ def load_form(view: PageRequest) -> CampaignForm:
         return CampaignForm({}, [], FormOptions([], [], [], ""), "", "", "", "", "", has_changed=False)
     options, defaults = FormOptions.of(workspace), _read_defaults()
     values = {name: view.query.get(name, defaults[name]).strip() for name in SETTINGS}
+    if "name" in view.query:
+        _settle(view.ledger, values["name"])
     draft = CampaignDraft.of(values, workspace, options) if "name" in view.query else CampaignDraft("", [])
     file = Launches(workspace).campaign_folder / f"{values['name']}.yaml"
     command = shlex.join(["alphaloom", "run", str(file), "--workspace", str(workspace)])
@@ -156,7 +159,8 @@ def start_campaign(view: PageRequest, form: dict[str, str]) -> str:
     draft = CampaignDraft.of(values, workspace, FormOptions.of(workspace))
     if draft.problems or compute_digest(draft.text) != form.get("shown"):
         return f"/runs/new?{urlencode({**values, 'changed': 'yes'})}"
-    Launches(workspace).start(values["name"], draft.text, view.person, datetime.now(UTC), values)
+    signed = (view.person, datetime.now(UTC))
+    Launches(workspace).start(view.ledger, values["name"], draft.text, signed, values)
     return f"/launches/{values['name']}"
 
 
@@ -198,15 +202,19 @@ def find_launch(ledger: Ledger, name: str) -> LaunchPage | str:
     DeskError
         The desk started no campaign of this name.
     """
-    launches = Launches(ledger.workspace)
-    launch = launches.find_pending(name)
-    if launch:
-        launch = launches.settle(ledger, launch)
-        return launch.run or LaunchPage.of(launches, launch)
+    if launch := _settle(ledger, name):
+        return launch.run or LaunchPage.of(Launches(ledger.workspace), launch)
     run = next((run for run in ledger.runs.all()[::-1] if run.config.get("settings", {}).get("name") == name), None)
     if run is None:
         raise DeskError("The desk started no campaign of this name.", field="name", got=name, code="unknown_launch")
     return run.id
+
+
+def _settle(ledger: Ledger, name: str) -> CampaignLaunch | None:
+    """Return the process of a campaign that had no run when it was last looked at, with its run if it has one now."""
+    launches = Launches(ledger.workspace)
+    launch = launches.find_pending(name)
+    return launches.settle(ledger, launch) if launch else None
 
 
 def list_launches(ledger: Ledger) -> list[LaunchPage]:
@@ -231,7 +239,7 @@ def change_launch(view: PageRequest, form: dict[str, str]) -> str:
     if choice == "discard":
         launches.discard(launch)
         return "/runs"
-    interrupt(launch)
+    launches.interrupt(launch)
     return f"/launches/{name}"
 
 
@@ -338,11 +346,12 @@ def _close(ledger: Ledger, run: Run, by: str) -> None:
 
 
 def _interrupt(ledger: Ledger, run: Run, by: str) -> None:
-    launch = Launches(ledger.workspace).find_run(run.id)
+    launches = Launches(ledger.workspace)
+    launch = launches.find_run(run.id)
     if launch is None or not launch.is_alive:
         raise _nothing_runs(run.id)
     ask_to_stop(ledger.events, run.id, by)
-    interrupt(launch)
+    launches.interrupt(launch)
 
 
 def _resume(ledger: Ledger, run: Run, by: str) -> None:
@@ -383,17 +392,23 @@ def _find_open_request(ledger: Ledger, run: str, requests: list[ControlRequest])
 
 
 def _list_files(workspace: Path) -> Iterator[str]:
-    """Yield the files in the data folder by their path in it: none that is a link to elsewhere."""
+    """Yield the tables and hypotheses in the data folder by their path in it: none that is a link to elsewhere."""
     folder = workspace / DATA_FOLDER
-    root = folder.resolve()
+    root = Path(os.path.realpath(folder))  # `resolve` raises on a link to itself
     if not root.is_relative_to(workspace):
         return
+    for path in islice(_walk_files(root), MAX_FILES_SEEN):
+        text = path.relative_to(root).as_posix()
+        if not (text.isprintable() and text.lower().endswith((*PANEL_KINDS, *HYPOTHESES_KINDS))):
+            continue
+        if Path(os.path.realpath(path)).is_relative_to(root) and path.is_file():
+            yield text
+
+
+def _walk_files(root: Path) -> Iterator[Path]:
     for place, folders, names in os.walk(root):
         folders.sort()
-        for path in (Path(place) / name for name in sorted(names)):
-            text = path.relative_to(root).as_posix()
-            if text.isprintable() and path.resolve().is_relative_to(root) and path.is_file():
-                yield text
+        yield from (Path(place) / name for name in sorted(names))
 
 
 def find_router_file(workspace: Path) -> Path | None:

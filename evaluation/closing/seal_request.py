@@ -129,6 +129,8 @@ class SealRequests:
             )
         if before is not None and before.by.casefold() != decision.by.casefold():
             raise ReviewRefused(f"It was decided already: {before.sentence} ({before.at[:19]}).", field="run")
+        if before is not None and (before.agrees, before.reason) == (decision.agrees, decision.reason):
+            raise ReviewRefused(f"This was decided already: {before.sentence}.", field="run")
         if decision.request != request.digest:
             raise ReviewRefused("The request has changed.", field="request", got=decision.request)
         if not decision.reason or len(decision.reason) > MAX_COMMENT_CHARS:

@@ -120,6 +120,13 @@ def test_the_command_line_asks_for_it_too(desk: Desk, capsys: pytest.CaptureFixt
     assert run_command([*command, "--approve"]) == 0
 
 
+def test_after_the_report_no_judgement_counts_as_blind(ledger: Ledger) -> None:
+    ledger.runs.finish("r1", "done")  # closed by a person while the case was not decided
+    with pytest.raises(DeskError, match="No first judgement"):
+        judge(ledger)
+    assert read_calibrations(ledger) == []
+
+
 def test_no_agent_can_read_a_judgement(ledger: Ledger) -> None:
     judge(ledger, 37, "ann-the-analyst")
     decide(ledger, "ann-the-analyst", comment="agreed")

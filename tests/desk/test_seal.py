@@ -69,7 +69,9 @@ def test_a_request_is_decided_with_what_was_on_the_screen_and_may_be_decided_ane
         kept = SealRequests(ledger, "r2").decisions()
         assert [(one.agrees, one.by) for one in kept] == [(False, "ada"), (True, "ada")]
         assert (kept[0].shown, kept[0].request) == (first, page["digest"])
-        with pytest.raises(ReviewRefused, match="decided already: ada agreed"):
+        with pytest.raises(ReviewRefused, match="This was decided already: ada agreed"):
+            SealRequests(ledger, "r2").decide(kept[1])  # two tabs, or a second click
+        with pytest.raises(ReviewRefused, match="It was decided already: ada agreed"):
             SealRequests(ledger, "r2").decide(replace(kept[1], by="bob"))
         ledger.runs.finish("r2", "running")
         with pytest.raises(ReviewRefused, match="paused"):

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,10 @@ from starlette.testclient import TestClient
 
 from alphaloom.campaign import Settings
 from alphaloom.desk.errors import DeskError
-from alphaloom.desk.launch import CampaignLaunch, Launches, find_error, interrupt, read_begin, read_tail
+from alphaloom.desk.launch import CampaignLaunch, Launches, find_error, read_begin, read_tail
 from alphaloom.desk.web import Desk, build_app
-from alphaloom.desk.web.control import CampaignDraft, FormOptions
-from alphaloom.ledger import read_json, read_settings, write_json
+from alphaloom.desk.web.control import MAX_FILES_OFFERED, CampaignDraft, FormOptions
+from alphaloom.ledger import Ledger, Run as LedgerRun, compute_digest, read_json, read_settings, write_json
 from alphaloom.ledger.files import parse_settings
 
 from ..campaign import markets
@@ -74,7 +75,8 @@ def spawned(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
     def spawn(command: list[str], **options: Any) -> subprocess.Popen[bytes]:
         commands.append(command)
-        return real([sys.executable, "-c", "import time; print('here', flush=True); time.sleep(60)"], **options)
+        sleep = "import time; print('here', flush=True); time.sleep(60)"
+        return real([sys.executable, "-c", sleep, *command[2:]], **options)
 
     monkeypatch.setattr(subprocess, "Popen", spawn)
     return commands
@@ -262,7 +264,7 @@ def test_a_file_that_a_person_wrote_or_changed_is_left_alone(
     start(client, name="other")
     launch = Launches(workspace).find_pending("other")
     assert launch
-    interrupt(launch)
+    Launches(workspace).interrupt(launch)
     wait(lambda: not launch.is_alive)
     file = workspace / "campaigns" / "other.yaml"
     file.write_text(file.read_text() + "# mine\n")
@@ -272,21 +274,70 @@ def test_a_file_that_a_person_wrote_or_changed_is_left_alone(
 
 
 @LINUX
-def test_another_process_of_the_same_number_is_not_hit() -> None:
-    other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+def test_a_process_that_a_note_names_is_hit_only_if_it_is_that_of_the_launch(workspace: Path) -> None:
+    other, launches = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]), Launches(workspace)
+    note = CampaignLaunch("x", "", "ada", NOON.isoformat(), other.pid, read_begin(other.pid))
     try:
-        began = read_begin(other.pid)
-        assert began
-        stale = CampaignLaunch("x", "", "ada", NOON.isoformat(), other.pid, str(int(began) - 1), "x.log")
-        assert not stale.is_alive
-        with pytest.raises(DeskError, match="ended"):
-            interrupt(stale)
+        assert note.is_alive
+        for stale in (note, replace(note, began=str(int(note.began) - 1)), replace(note, pid=0)):
+            with pytest.raises(DeskError, match="ended"):
+                launches.interrupt(stale)
         assert other.poll() is None
     finally:
         other.kill()
         other.wait()
     with pytest.raises(DeskError, match="ended"):
-        interrupt(CampaignLaunch("x", "", "ada", NOON.isoformat(), other.pid, began, "x.log"))
+        launches.interrupt(note)
+
+
+def test_an_edited_note_and_a_linked_output_open_nothing(client: TestClient, workspace: Path, tmp_path: Path) -> None:
+    place, secret = workspace / "desk" / "launches" / "new", tmp_path / "secret"
+    place.mkdir(parents=True)
+    secret.write_text("error: of another file\n")
+    note = {"campaign": "c", "run": "", "by": "ada", "at": NOON.isoformat(), "pid": 0, "began": "", "digest": "x"}
+    for edited in (
+        {"pid": "1"}, {"pid": -1}, {"pid": True}, {"pid": None}, {"at": "x"}, {"at": "2026-01-01"}, {"offset": -1},
+        {"form": "x"}, {"form": {"goal": {}}}, {"by": {}}, {"campaign": "../../policy"}, {"run": "r1"},
+        {"log": str(secret)}, {"other": 1},
+    ):  # fmt: skip  # a table
+        write_json(place / "c.json", {**note, **edited})
+        assert client.get("/runs.json").json()["starting"] == []
+        assert client.get("/launches/c.json").status_code == 404
+        assert client.post("/launches/c", headers=SAME, data={"choice": "stop"}).status_code == 404
+    write_json(place / "c.json", {**note, "pid": 10**30, "offset": 10**30})
+    (place / "c.log").symlink_to(secret)
+    assert client.get("/launches/c.json").json()["lines"] == []
+    assert client.post("/launches/c", headers=SAME, data={"choice": "stop"}).status_code == 409
+
+
+def test_a_campaign_that_began_while_no_desk_looked_is_not_paid_for_again(
+    client: TestClient, workspace: Path, spawned: list[list[str]]
+) -> None:
+    shown = review(client)
+    (workspace / "campaigns").mkdir()
+    (workspace / "campaigns" / "calm-names.yaml").write_text(shown["text"])
+    new = workspace / "desk" / "launches" / "new"
+    new.mkdir(parents=True)
+    (new / "calm-names.log").write_text("error: no more money\n")
+    launch = CampaignLaunch("calm-names", "", "ada", NOON.isoformat(), 0, "", 0, {}, compute_digest(shown["text"]))
+    write_json(new / "calm-names.json", asdict(launch))
+    assert review(client)["problems"] == []
+    with Ledger.open(workspace, clock=lambda: NOON) as ledger:
+        settings = {**ledger.runs.find("r1").config["settings"], "name": "calm-names"}
+        ledger.runs.start(LedgerRun("r9", {"settings": settings}, 1, "d", NOON.isoformat()))
+    answer = client.post("/runs/new", headers=SAME, data={**TYPED, "shown": shown["shown"]})
+    assert not spawned
+    assert answer.status_code == 409
+    assert review(client)["problems"][0]["message"].startswith("There is a campaign of this name")
+    assert client.get("/runs/r9.json").json()["control"]["error"] == ["error: no more money"]
+
+
+def test_files_that_cannot_be_used_hide_none_that_can(client: TestClient, workspace: Path) -> None:
+    for number in range(MAX_FILES_OFFERED):
+        (workspace / "data" / f"a{number:03}.txt").touch()
+    (workspace / "data" / "loop.csv").symlink_to("loop.csv")
+    options = client.get("/runs/new.json").json()["options"]
+    assert (options["panels"], options["hypotheses"]) == (["daily/prices.parquet"], ["ideas.yaml"])
 
 
 def test_a_failure_is_shown_in_the_words_of_the_command_without_its_stack(client: TestClient, workspace: Path) -> None:
@@ -299,12 +350,13 @@ def test_a_failure_is_shown_in_the_words_of_the_command_without_its_stack(client
     )
     assert find_error(read_tail(log, 29)) == [f"error: no such file {SCRIPT}", "  hint     mend it"]
     assert "fail()" not in "".join(read_tail(log, 0))
-    note = {"campaign": "c", "run": "r1", "by": "ada", "at": NOON.isoformat(), "pid": 0, "began": "", "log": "r1.log"}
+    note = {"campaign": "c", "run": "r1", "by": "ada", "at": NOON.isoformat(), "pid": 0, "began": ""}
     write_json(launches / "r1.json", note)
     page = client.get("/runs/r1").text
     assert "error: no such file &lt;script&gt;" in page
     assert "<script>alert" not in page
     write_json(launches / "new" / "c.json", {**note, "run": "", "campaign": "c"})
+    log.rename(launches / "new" / "c.log")
     assert "It could not start" in client.get("/launches/c").text
 
 

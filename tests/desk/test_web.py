@@ -13,12 +13,14 @@ import pytest
 from starlette.testclient import TestClient
 
 from alphaloom.desk.cli.main import run_command
+from alphaloom.desk.report.report import REPORT_MARK
 from alphaloom.desk.web import Desk, Sessions, build_app, what_if
 from alphaloom.evaluation import Reviews, SearchBench
 from alphaloom.evidence import Window
 from alphaloom.search import SearchConstraints
 
 from ..evidence.lab import SMALL, market
+from . import example
 from .workspace import CASE, CHILD, LEAK, NOON, SCRIPT, lay, lay_seal
 
 HERE = "http://127.0.0.1:8000"
@@ -199,9 +201,26 @@ def test_every_page_is_a_record_too(client: TestClient) -> None:
     ):
         assert client.get(f"{place}.json").json(), place
     assert [one["kind"] for one in client.get("/inbox.json").json()["waiting"]] == ["alarm", "case"]
-    assert client.get("/runs/none.json").json()["code"] == "unknown_run"
+    for place in ("/runs/none.json", "/runs/%00.json", "/runs/~nobody.json", "/record.json?verify=%00"):
+        assert client.get(place).json()["code"] == "unknown_run", place
     assert client.get("/runs.json").json()["runs"][0]["verdicts"] == {"awaiting approval": 1}
     assert client.get("/runs/r1.json").json()["facets"] == {"awaiting approval": 1, "scored": 1}
+
+
+def test_an_edited_file_of_a_run_is_neither_shown_nor_an_error(desk: Desk, client: TestClient) -> None:
+    folder = desk.workspace / "runs" / "r1"
+    for edited in ('{"round": "x"}', '{"round": NaN}', '{"mechanisms": NaN}', '{"elapsed_s": 1e999}', "[" * 9_999):
+        (folder / "now.json").write_text(edited)
+        assert client.get("/runs/r1.json").json()["standing"]["round"] == 0
+    assert client.get("/runs/r1/report").status_code == 409
+    (folder / "results.json").write_text(json.dumps(example.results()))
+    (folder / "report.html").write_text("<p>forged figures")
+    answer = client.get("/runs/r1/report")
+    assert "forged figures" not in answer.text
+    assert REPORT_MARK in answer.text
+    assert "script-src" not in answer.headers["content-security-policy"]
+    assert answer.headers["content-security-policy"].startswith("default-src 'none'")
+    assert client.get("/runs/r1/report.json").status_code == 404  # a document, and no record
 
 
 def test_the_models_of_a_campaign_are_told_as_the_command_line_tells_them(
