@@ -9,7 +9,7 @@ from statistics import fmean, pstdev
 from typing import TYPE_CHECKING, Final
 
 from ..figures import DASH, number, percent
-from ..report.sections.returns import MONTH_NAMES, FactorReturns, draw_returns
+from ..report.sections.returns import MONTH_NAMES, FactorReturns, compound, draw_returns, group_months
 
 if TYPE_CHECKING:
     from ...evaluation.closing import DailyRankIC, DailyRankICByWindow, FactorEntry, Figure, WindowMetrics
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 MIN_YEAR_DAYS: Final = 60
 """Days of a year from which on its Sharpe ratio counts as a year's."""
 MIN_FITNESS_TURNOVER: Final = 0.125
+SIDES_OF_A_TRADE: Final = 2
+"""The check list counts what is bought and what is sold; the sheet's turnover is one-way, half of that."""
 
 
 @dataclass(frozen=True)
@@ -120,13 +122,7 @@ def _compute_sharpe(returns: Sequence[float]) -> Figure:
 
 def _find_fall(returns: Sequence[float]) -> Figure:
     """Return the deepest fall of the equity from its highest value before, 0 or below."""
-    value = highest = 1.0
-    deepest = 0.0
-    for earned in returns:
-        value *= 1.0 + earned
-        highest = max(highest, value)
-        deepest = min(deepest, value / highest - 1.0)
-    return deepest if returns else None
+    return min((0.0, *(fall for _, fall in compound(returns)))) if returns else None
 
 
 def _describe_spread(series: Series) -> list[Sequence[str]]:
@@ -137,7 +133,7 @@ def _describe_spread(series: Series) -> list[Sequence[str]]:
         mean, deviation = fmean(values), pstdev(values)
         scaled = [(value - mean) / deviation for value in values] if deviation else []
         skew, tails = (fmean([one**power for one in scaled]) if scaled else None for power in (3, 4))
-        months = _list_months(daily)
+        months = [fmean(each) for each in group_months(zip(daily.dates, daily.rank_ic, strict=False)).values()]
         columns.append(
             (
                 number(deviation, 3),
@@ -151,14 +147,6 @@ def _describe_spread(series: Series) -> list[Sequence[str]]:
     return [(label, *cells) for label, *cells in zip(labels, *columns, strict=True)] if columns else []
 
 
-def _list_months(daily: DailyRankIC) -> list[float]:
-    months: dict[str, list[float]] = {}
-    for day, value in zip(daily.dates, daily.rank_ic, strict=False):
-        if value is not None:
-            months.setdefault(day[:7], []).append(value)
-    return [fmean(values) for values in months.values()]
-
-
 # The check list that WorldQuant BRAIN made usual. It decides nothing here: the gate has its own steps.
 
 
@@ -168,7 +156,7 @@ def _list_limits(entry: FactorEntry, series: Series, years: Sequence[YearLine]) 
         windows.append(("selection", entry.metrics.selection))
     returns = {word: [value for value in daily.net if value is not None] for word, daily in series}
     sharpes = {word: metrics.net_sharpe for word, metrics in windows}
-    turnovers = {word: metrics.turnover for word, metrics in windows}
+    turnovers = {word: _count_both_sides(metrics) for word, metrics in windows}
     fitness = {word: _compute_fitness(metrics, returns.get(word, [])) for word, metrics in windows}
     worst = {word: _find_worst_year(word, years) for word, _ in windows}
     near = {"search": None if entry.library_correlation is None else abs(entry.library_correlation)}
@@ -176,7 +164,7 @@ def _list_limits(entry: FactorEntry, series: Series, years: Sequence[YearLine]) 
         _check("Sharpe ratio after costs", sharpes, 2, (1.25, math.inf)),
         _check("fitness", fitness, 2, (1.0, math.inf)),
         _check("Sharpe ratio after costs, worst year", worst, 2, (0.0, math.inf)),
-        _check("turnover a day, one-way", turnovers, None, (0.01, 0.70)),
+        _check("turnover a day, bought and sold", turnovers, None, (0.01, 0.70)),
         _check("largest correlation with the library", near, 2, (0.0, 0.7)),
     ]
 
@@ -185,10 +173,16 @@ def _compute_fitness(metrics: WindowMetrics, returns: Sequence[float]) -> Figure
     """Return Sharpe x sqrt(annual return / turnover), all after costs; a turnover below 12.5 % counts as 12.5 %."""
     from ...evidence.scoring import TRADING_DAYS_PER_YEAR
 
-    if metrics.net_sharpe is None or metrics.turnover is None or not returns:
+    turnover = _count_both_sides(metrics)
+    if metrics.net_sharpe is None or turnover is None or not returns:
         return None
     yearly = abs(fmean(returns)) * TRADING_DAYS_PER_YEAR
-    return metrics.net_sharpe * math.sqrt(yearly / max(metrics.turnover, MIN_FITNESS_TURNOVER))
+    return metrics.net_sharpe * math.sqrt(yearly / max(turnover, MIN_FITNESS_TURNOVER))
+
+
+def _count_both_sides(metrics: WindowMetrics) -> Figure:
+    """Return what is bought and sold in a day, as a share of gross."""
+    return None if metrics.turnover is None else SIDES_OF_A_TRADE * metrics.turnover
 
 
 def _find_worst_year(word: str, years: Sequence[YearLine]) -> Figure:

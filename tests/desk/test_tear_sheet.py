@@ -51,12 +51,13 @@ def test_the_fall_is_found_from_the_highest_value_before_and_fitness_follows_its
     sheet = build([0.1] * 200, net, tested=True)
     assert sheet.years[0].fall == pytest.approx(0.98 * 1.02 * 0.99 * 0.97 - 1)  # from after the 5 %
     rows = {one.check: one for one in sheet.limits}
-    returned, sharpe, turnover = 252 * 0.002, example.sheet(0.03, example.SEARCH)["net_sharpe"], 0.183
+    returned, sharpe, turnover = 252 * 0.002, example.sheet(0.03, example.SEARCH)["net_sharpe"], 2 * 0.183
     assert float(rows["fitness"].search) == pytest.approx(sharpe * math.sqrt(returned / turnover), abs=0.005)
     daily = np.array(net, dtype=float)
     expected = daily.mean() / daily.std(ddof=1) * math.sqrt(252)
     assert sheet.years[0].sharpe == pytest.approx(expected)
-    assert (rows["turnover a day, one-way"].holds, rows["largest correlation with the library"].holds) == (True, False)
+    turnover, nearest = rows["turnover a day, bought and sold"], rows["largest correlation with the library"]
+    assert (turnover.search, turnover.holds, nearest.holds) == ("36.6 %", True, False)
 
 
 def test_without_a_trial_no_figure_of_selection_days_is_there() -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from ...figures import number, percent
@@ -91,17 +92,11 @@ def _draw_equity(windows: Windows) -> tuple[str, str]:
     """Draw equity, which starts at 1 and compounds over both windows, and its fall from the highest value before."""
     if not windows:
         return "", ""
-    value = top = 1.0
+    grown = compound(earned for _, days in windows for _, earned in days)
     lines: list[Curve] = []
     falls: list[Curve] = []
     for kind, days in windows:
-        values: list[float] = []
-        depths: list[float] = []
-        for _, earned in days:
-            value *= 1.0 + earned
-            top = max(top, value)
-            values.append(value)
-            depths.append(value / top - 1.0)
+        values, depths = zip(*islice(grown, len(days)), strict=True)
         dates = [day for day, _ in days]
         lines.append(Curve(kind, dates, values))
         falls.append(Curve(kind, dates, depths, filled=True))
@@ -109,6 +104,15 @@ def _draw_equity(windows: Windows) -> tuple[str, str]:
     equity = LineChart("Equity after costs", lines, lambda each: number(each, 2), marks, HALF_FRAME, base=1.0)
     fall = LineChart("Drawdown after costs", falls, lambda each: percent(each, 0), (), DRAWDOWN_FRAME)
     return line_chart(equity), line_chart(fall)
+
+
+def compound(returns: Iterable[float]) -> Iterator[tuple[float, float]]:
+    """Yield the equity after each return, from 1, and its fall from the highest value before, 0 or below."""
+    value = highest = 1.0
+    for earned in returns:
+        value *= 1.0 + earned
+        highest = max(highest, value)
+        yield value, value / highest - 1.0
 
 
 def _draw_quintiles(windows: Sequence[tuple[str, Mapping[str, Sequence[Figure]]]]) -> str:
@@ -130,15 +134,16 @@ def _draw_quintiles(windows: Sequence[tuple[str, Mapping[str, Sequence[Figure]]]
 
 
 def _end_month(month: str) -> date:
-    year, number_of_month = map(int, month.split("-"))
-    return date(year, number_of_month, 28)
+    """Return the day at which a month (YYYY-MM) is drawn: the last that every month has."""
+    return date.fromisoformat(f"{month}-28")
 
 
-def _group_months(days: Days) -> dict[str, list[float]]:
-    """Return the values of each month (YYYY-MM), in order."""
+def group_months(days: Iterable[tuple[str, Figure]]) -> dict[str, list[float]]:
+    """Return the values of each month (YYYY-MM) of ISO days, in order; a day without a value is left out."""
     months: dict[str, list[float]] = {}
     for day, value in days:
-        months.setdefault(day.isoformat()[:7], []).append(value)
+        if value is not None:
+            months.setdefault(day[:7], []).append(value)
     return months
 
 
@@ -146,7 +151,7 @@ def _draw_months(windows: Windows) -> str:
     """Draw the mean RankIC of each month; a month of two windows has a bar of each, the later one in front."""
     if not windows:
         return ""
-    grouped = {kind: _group_months(days) for kind, days in windows}
+    grouped = {kind: group_months((day.isoformat(), value) for day, value in days) for kind, days in windows}
     names = sorted({month for months in grouped.values() for month in months})
     means = {kind: {name: math.fsum(each) / len(each) for name, each in one.items()} for kind, one in grouped.items()}
     rows = [(kind, [means[kind].get(name) for name in names]) for kind in means]
