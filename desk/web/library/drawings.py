@@ -106,14 +106,14 @@ def _draw_cumulative(facts: Mapping[str, Any]) -> tuple[str, str, str]:
     """Draw the daily RankIC added up with its 95 % band, and dashed the bar of decay."""
     days = [date.fromisoformat(one["day"]) for one in facts["daily"]]
     daily = np.asarray([np.nan if one["rank_ic"] is None else one["rank_ic"] for one in facts["daily"]])
-    steps = np.arange(1, len(days) + 1)
+    steps = np.cumsum(~np.isnan(daily))  # a day without a value adds neither to the sum nor to its error
     deviation = newey_west_t(daily, _lag(facts)).daily_deviation
     spread = NORMAL_QUANTILE_95 * deviation * np.sqrt(steps) if math.isfinite(deviation) else np.zeros(len(days))
     curves = [Curve("since", days, np.nancumsum(daily).tolist(), spread=spread.tolist())]
     note = "daily values added up, with a 95 % band"
     bar = facts["decay"]["bar"] if facts["decay"] else None
     if bar is not None:
-        curves.append(Curve("limit", [days[0], days[-1]], [bar, bar * len(days)]))
+        curves.append(Curve("limit", [days[0], days[-1]], [bar * int(steps[0]), bar * int(steps[-1])]))
         note += "; dashed: the bar of decay"
     chart = line_chart(LineChart("RankIC since, added up", curves, lambda value: number(value, 1), frame=CHART_FRAME))
     return "RankIC since, added up", chart, note
