@@ -108,6 +108,11 @@ def _read_last(ledger: Ledger, run: str) -> dict[str, Revalidation]:
     return {event.key.partition("/")[0]: Revalidation(**event.body) for event in events}
 
 
+def may_revalidate(entry: Entry) -> bool:
+    """Return whether a person is asked to look at a factor again: it was accepted, and is not retired."""
+    return entry.origin in ASKED_ORIGINS and entry.status in ASKED_STATUSES
+
+
 def digest_entry(facts: Mapping[str, Any]) -> str:
     """Return the digest of the facts on a factor, without what follows from re-validations and books."""
     return compute_digest({name: value for name, value in facts.items() if name not in ("revalidation", "used_by")})
@@ -129,7 +134,7 @@ def revalidate(ledger: Ledger, entry: Entry, facts: Mapping[str, Any], signed: t
         The factor is not asked for, or the reason is missing or too long.
     """
     reason, by = " ".join(signed[0].split()), signed[1].strip()
-    if entry.origin not in ASKED_ORIGINS or entry.status not in ASKED_STATUSES:
+    if not may_revalidate(entry):
         raise DeskError(
             "Only a factor that was accepted and is not retired is looked at again.",
             field="ID",

@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from ...ledger import Ledger, Run, UnknownRun
+from ...ledger import Ledger, Run, UnknownRun, cut_member
 from .baseline_records import Baseline
 from .close_records import (
     BookResult,
@@ -344,5 +344,5 @@ def read_sealed_exam(ledger: Ledger, run: str) -> SealedExam | None:
     if later:
         return SealedExam.read(json.loads(later))
     results = ledger.artefacts.read(run, "results.json")
-    record = json.loads(results).get("sealed") if results else None
+    record = cut_member(results, "sealed") if results else None
     return SealedExam.read(record) if record else None

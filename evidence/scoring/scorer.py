@@ -214,9 +214,11 @@ class Scorer:
 
     def record_daily_rank_ic(self, values: Values, window: Window) -> dict[str, Any]:
         """Return `daily_rank_ic` as JSON: `dates` and `rank_ic`, one of each a day; null where undefined."""
-        daily = self.daily_rank_ic(values, window)
+        return self._record_daily(self.daily_rank_ic(values, window), window)
+
+    def _record_daily(self, rank_ic: NDArray[np.float64], window: Window) -> dict[str, Any]:
         dates = [str(day) for day in self.panel.dates[window.start : window.stop]]
-        return {"dates": dates, "rank_ic": [round_significant(value) for value in daily]}
+        return {"dates": dates, "rank_ic": [round_significant(value) for value in rank_ic]}
 
     def record_series(self, values: Values, window: Window, sign: int) -> dict[str, Any]:
         """Return a factor's daily series as JSON: `record_daily_rank_ic` with returns.
@@ -227,7 +229,7 @@ class Scorer:
         target, horizon = self.target(window), self.settings.horizon_days
         daily = daily_statistics(window.cut(values), target.label, target.orders, target.returns, target.thin)
         net = self._measure_long_short(daily, target, sign).net
-        recorded = self.record_daily_rank_ic(values, window)
+        recorded = self._record_daily(daily.rank_ic, window)
         months = np.array([day[:7] for day in recorded["dates"]])
         # A label is the return of `horizon` days, so a day's part of it is one of so many.
         sums = {month: np.nansum(daily.fifths[months == month], axis=0) / horizon for month in sorted({*months})}

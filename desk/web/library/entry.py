@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...facts.library import describe_fully
-from ...revalidation import ASKED_ORIGINS, ASKED_STATUSES, digest_entry
+from ...revalidation import ASKED_STATUSES, digest_entry, may_revalidate
 from ..pages import PageRequest
 from .drawings import draw_evidence, draw_windows, list_windows
 
@@ -62,7 +62,7 @@ def load_entry(view: PageRequest) -> EntryPage:
         bars=draw_windows(windows),
         charts=draw_evidence(facts, condition.rules.retire_e),
         can_retire=entry.status in ASKED_STATUSES,
-        can_revalidate=entry.origin in ASKED_ORIGINS and entry.status in ASKED_STATUSES,
+        can_revalidate=may_revalidate(entry),
         is_due=due is not None and due <= view.now.date().isoformat(),
         is_scored=bool(entry.run) and view.ledger.evaluations.get(entry.run, entry.factor_id) is not None,
         shown=digest_entry(facts),
@@ -80,7 +80,6 @@ def find_condition(ledger: Ledger, name: str) -> Condition:
 
 def _read_selection_t(ledger: Ledger, entry: Entry) -> float | None:
     """Return the t of a factor on selection, where its run judged it."""
-    rows = ledger.verdicts.of(entry.run) if entry.run else []
-    verdict = next((row for row in rows if row.factor_id == entry.factor_id), None)
+    verdict = ledger.verdicts.get(entry.run, entry.factor_id) if entry.run else None
     found = (verdict.metrics.get("selection") or {}).get("t") if verdict else None
     return float(found) if isinstance(found, int | float) else None

@@ -153,8 +153,8 @@ def load_alarm(view: PageRequest) -> AlarmPage:
     """Return the page of a leak alarm."""
     alarm = _find_alarm(view)
     text = next(row.canonical for row in view.ledger.library.rows() if row.factor_id == alarm.factor_id)
-    verdict = next(row for row in view.ledger.verdicts.of(alarm.run) if row.factor_id == alarm.factor_id)
-    reasons = [dict(reason) for reason in verdict.reasons]
+    verdict = view.ledger.verdicts.get(alarm.run, alarm.factor_id)
+    reasons = [dict(reason) for reason in verdict.reasons] if verdict else []
     return AlarmPage(alarm.run, alarm.factor_id, text, alarm.rank_ic, alarm.limit, reasons)
 
 
