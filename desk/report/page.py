@@ -35,6 +35,11 @@ if TYPE_CHECKING:
 
 
 MAX_NOTE_TITLE_CHARS = 60
+COLOPHON = (
+    "Trials are counted over this workspace and every earlier look that was declared; looks made elsewhere "
+    "cannot be known. RankIC is the mean daily rank correlation with returns from the next open; "
+    "t-statistics use Newey-West errors."
+)
 OFFLINE_SENTENCE = "Researcher: offline: a heuristic, not a language model."
 RETURNS = {"residual": "with market, sector and size taken out", "raw": "as they are"}
 Facts = Sequence[tuple[str, str]]
@@ -53,7 +58,7 @@ class ReportPage:
     timeline, funnel
         A wide and a narrow drawing of each; empty where there is nothing to draw.
     drawn
-        CandidateTables that are shown with their curves, where nothing was accepted.
+        Candidates that are shown with their curves, where nothing was accepted.
     """
 
     title: str
@@ -156,7 +161,7 @@ def build_page(results: Results, curves: Curves, notes: RunNotes) -> ReportPage:
         asked=describe_request(results),
         varied=describe_variety(results.diversity),
         researcher=_name_researcher(results.researcher),
-        colophon=_write_colophon(results),
+        colophon=COLOPHON,
     )
 
 
@@ -305,14 +310,6 @@ def _is_free(results: Results) -> bool:
 
 def _describe_run_costs(results: Results) -> str:
     return describe_costs(results.settings.evidence.costs if results.settings else None)
-
-
-def _write_colophon(results: Results) -> str:
-    return (
-        "Trials are counted over this workspace and every earlier look that was declared; looks made elsewhere "
-        "cannot be known. RankIC is the mean daily rank correlation with returns from the next open; "
-        "t-statistics use Newey-West errors."
-    )
 
 
 def describe_request(results: Results) -> str:

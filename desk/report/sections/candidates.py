@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 MAX_REJECTED_IN_REPORT, MAX_UNTESTED_IN_REPORT = 40, 20
 MAX_FAILED_DRAWN, MAX_UNTESTED_DRAWN = 6, 3
-"""CandidateTables, tested or not, that are shown with their curves where nothing was accepted."""
+"""Candidates, tested or not, that are shown with their curves where nothing was accepted."""
 UNSENT_STEP = "search"
 """The only step of a factor that never went to the gate; runs of before 2026-11-24 list it among the rejected."""
 
