@@ -16,13 +16,14 @@ from typing import Annotated, Any
 
 import typer
 
+from ..errors import EXIT_INTERRUPTED
 from . import doctor, sandbox, targets, web
 from .book import commands as book, stress
 from .campaign import log, review, run, status
 from .data import audit, fetch, look
 from .evidence import acknowledge, combine, control, power, seal, unseal, verify
 from .factor import compare, formulas, score, similar
-from .failures import EXIT_INTERRUPTED, InterruptionReported, announce, quiet_traces, report_interruption
+from .failures import InterruptionReported, announce, quiet_traces, report_interruption
 from .library import commands as library
 from .models import commands as models, route
 from .news import commands as news

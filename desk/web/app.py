@@ -23,7 +23,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from ...ledger import AlphaloomError, Ledger
-from ..cli.failures import describe_error
+from ..errors import describe_error
 from ..report.report import TEMPLATE_FOLDER
 from ..users import PersonScope, Signer, Users
 from . import books, campaigns, compare, control, factors, jump, library, record, what_if

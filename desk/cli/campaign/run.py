@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...errors import EXIT_BUDGET_ENDED
 from ..console import print_object, print_plain, stderr_console
-from ..failures import EXIT_BUDGET_ENDED, InterruptionReported
+from ..failures import InterruptionReported
 from ..options import (
     AsJson,
     AsOf,
