@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -67,8 +68,14 @@ class RunLibrary:
         return [visible[name] for name in sorted(visible)]
 
     def comparable_rows(self) -> list[LibraryRow]:
-        """Return the library rows that make a candidate redundant; retired ones only if the settings say so."""
-        return list_comparable(self.ledger, self.run, self.rows(), self.settings.library)
+        """Return the readable library rows that make a candidate redundant; retired ones if the settings say so."""
+        rows = [row for row in self.rows() if row.factor_id not in self.unreadable]
+        return list_comparable(self.ledger, self.run, rows, self.settings.library)
+
+    @property
+    def unreadable(self) -> Mapping[str, str]:
+        """Return why the language refuses a formula of the library, by id; nothing is compared with it."""
+        return self._known_library.unreadable
 
     def catalogue(self) -> Catalogue:
         """Return the known formulas: the published factors and the workspace's library."""

@@ -367,6 +367,10 @@ class ResultsBuilder:
         notes += [
             Note(code="own_part", message=trouble) for trouble in list_own_troubles(evaluator.ledger, evaluator.run)
         ]
+        notes += [
+            Note(code="library", message=f"{name} of the library cannot be read, and nothing was compared with it: {why}")
+            for name, why in sorted(evaluator.library.unreadable.items())
+        ]
         alarm = "its RankIC on selection is too good; find out why before trading it"
         return notes + [Note(code="leak_alarm", message=f"{name}: {alarm}") for name in self.alarms()]
 

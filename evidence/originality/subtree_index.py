@@ -24,7 +24,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ...factors import Expression
+from ...factors import Expression, FactorError
 from ...factors.similarity import (
     MAX_CODE_DISTANCE,
     KnownFormula,
@@ -262,6 +262,11 @@ class KnownLibrary:
     """The library factors that one run may see, searched through the workspace's index.
 
     The index stores every formula that any run has shown it, so each is parsed and drawn once.
+
+    Attributes
+    ----------
+    unreadable
+        Why the language refuses a row, by id: another version wrote it. Such a row is left out.
     """
 
     def __init__(
@@ -269,6 +274,7 @@ class KnownLibrary:
     ) -> None:
         self._folder, self._read = workspace / ORIGINALITY_FOLDER, read
         self._names: set[str] = set()
+        self.unreadable: dict[str, str] = {}
         self.shelves: tuple[InvertedIndex, ...] = ()
         self.show(rows)
 
@@ -279,9 +285,18 @@ class KnownLibrary:
             return
         with SubtreeIndex(self._folder) as index:
             missing = [row for row in fresh if row.factor_id not in index]
-            index.add(draw_formula(row.factor_id, self._read(row), LIBRARY) for row in missing)
+            index.add(self._draw_readable(missing))
             self._names |= {row.factor_id for row in fresh}
             self.shelves = tuple(Selection(shelf, self._names) for shelf in index.shelves)
+
+    def _draw_readable(self, rows: Iterable[LibraryRow]) -> Iterator[tuple[KnownFormula, Outline]]:
+        for row in rows:
+            try:
+                expression = self._read(row)
+            except FactorError as error:
+                self.unreadable[row.factor_id] = error.message
+            else:
+                yield draw_formula(row.factor_id, expression, LIBRARY)
 
 
 @dataclass(frozen=True)

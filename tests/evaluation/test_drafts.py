@@ -7,7 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from alphaloom.evaluation.closing import ResultsBuilder
 from alphaloom.evaluation.drafts import pick_drafts
+from alphaloom.ledger import LibraryRow
 from alphaloom.search.surrogate.gaussian_process import ScoredFormula
 from alphaloom.search.surrogate.model import SurrogateModel
 
@@ -50,3 +52,14 @@ def test_what_promises_the_opposite_direction_is_turned_round(lab: Callable[...,
         {"place": 0, "text": drafts[0][2:-1]}
     ]
     assert pick_drafts(desk.evaluator, drafts[1:], with_it, 1, either=True)["turned"] == []
+
+
+def test_a_library_formula_that_cannot_be_read_is_left_out_and_named(lab: Callable[..., Lab]) -> None:
+    evaluator = lab().evaluator
+    gone = "ts_removed_operator(close, 5)"
+    evaluator.ledger.library.add(LibraryRow("f0000000000000001", gone, gone, "h", "r0", {"fields": ["close"]}))
+    assert len(pick_drafts(evaluator, DRAFTS, claim_of(SCORED), 2)["chosen"]) == 2
+    assert list(evaluator.library.values) == []
+    assert "ts_removed_operator" in evaluator.library.unreadable["f0000000000000001"]
+    messages = [note.message for note in ResultsBuilder(evaluator).warnings() if note.code == "library"]
+    assert [message.partition(" ")[0] for message in messages] == ["f0000000000000001"]
