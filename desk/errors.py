@@ -58,9 +58,7 @@ def describe_error(error: Any) -> tuple[ErrorRecord, int]:
         place = f": {error.filename}" if error.filename else ""
         return make_record("system", f"{error.strerror}{place}", hint, field=error.filename), EXIT_USAGE
     if isinstance(error, MemoryError):
-        return make_record(
-            "memory", "This machine has too little memory for it.", "Use a smaller panel."
-        ), EXIT_MISSING
+        return make_record("memory", "This machine has too little memory for it.", "Use a smaller panel."), EXIT_MISSING
     return build_internal_record(error), EXIT_REFUSED
 
 

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from ..factors.similarity import Likeness, Outline
 
 
+DOCSTRING_PATTERN = re.compile(
+    r'def factor\(.*?\)[^\n]*:\s*(?:[rbuRBU]?"""|\'\'\')\s*(.+?)\s*(?:"""|\'\'\'|\n)', re.DOTALL
+)
 OWN_DIALECT = "alphaloom"
 MAX_DIALECT_CHARS = 2_000
 """Longest formula that is written in other dialects: a formula grows where a dialect lacks an operator."""
@@ -133,3 +136,12 @@ def compare_texts(before: str, after: str) -> list[TextChange]:
 
 def _join(words: Sequence[str]) -> str:
     return "".join(words)
+
+
+def summarise_formula(text: str) -> str:
+    """Return a formula as it is; of code, its docstring's first line or its length."""
+    if "\n" not in text:
+        return text
+    match = DOCSTRING_PATTERN.search(text)
+    lines = len(text.strip().splitlines())
+    return f"Python, {lines} lines" + (f": {match[1]}" if match else "")

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from ...extras import install_hint
+from ..facts.standing import DEFAULT_WORKSPACE
 from . import machine
 from .console import print_object, stdout_console
 from .models.router_file import ROUTER_FILE, find_unknown_words, read_models
 from .options import AsJson, Workspace
-from .run_lookup import DEFAULT_WORKSPACE
 
 if TYPE_CHECKING:
     from ...router import RouterConfig

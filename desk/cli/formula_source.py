@@ -1,15 +1,11 @@
-"""Formulas and Python factors from arguments and files, and their one-line summaries."""
+"""Formulas and Python factors from arguments and files."""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from ..errors import DeskError
 
-DOCSTRING_PATTERN = re.compile(
-    r'def factor\(.*?\)[^\n]*:\s*(?:[rbuRBU]?"""|\'\'\')\s*(.+?)\s*(?:"""|\'\'\'|\n)', re.DOTALL
-)
 PYTHON_SUFFIX = ".py"
 MAX_CODE_BYTES = 1 << 20
 
@@ -38,12 +34,3 @@ def read_formula_source(text: str) -> str:
             hint="Name a file that defines factor(panel), or write a formula in quotes.",
             code="no_formula",
         ) from None
-
-
-def summarise_formula(text: str) -> str:
-    """Return a formula as it is; of code, its docstring's first line or its length."""
-    if "\n" not in text:
-        return text
-    match = DOCSTRING_PATTERN.search(text)
-    lines = len(text.strip().splitlines())
-    return f"Python, {lines} lines" + (f": {match[1]}" if match else "")

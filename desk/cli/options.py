@@ -16,8 +16,8 @@ import typer
 from typer.core import TyperCommand
 
 from ..errors import DeskError
+from ..facts.standing import DEFAULT_WORKSPACE
 from ..figures import count
-from .run_lookup import DEFAULT_WORKSPACE
 
 DIALECTS = "alphaloom, worldquant, qlib, alphaagent, alphagen or factorminer"
 

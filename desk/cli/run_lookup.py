@@ -9,16 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..facts.model_spend import REMARK_MODELS
+from ..facts.standing import DEFAULT_WORKSPACE
 from ..report.sections.run_notes import RunNotes, read_run_notes
 from .console import stderr_console
 
 if TYPE_CHECKING:
-    from ...ledger import Ledger
-
-if TYPE_CHECKING:
     from ...ledger import Ledger, Run
-
-DEFAULT_WORKSPACE = Path(".alphaloom")
 
 
 def locate_run(run: str, workspace: Path | None) -> tuple[str, Path]:

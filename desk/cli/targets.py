@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import DeskError
+from ..facts.standing import DEFAULT_WORKSPACE
 from ..figures import count, number, percent, plural, short_id
 from .console import mask_unprintable, print_object, print_plain, stdout_console
 from .options import (
@@ -25,7 +26,7 @@ from .options import (
     data_line,
     refuse_existing,
 )
-from .run_lookup import DEFAULT_WORKSPACE, locate_run, open_record
+from .run_lookup import locate_run, open_record
 
 if TYPE_CHECKING:
     from ...campaign import Settings, Targets

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import DeskError
+from ..facts.standing import DEFAULT_WORKSPACE
 from .console import make_text, print_object, print_plain, stdout_console
 from .options import AsJson, Workspace, read_password_file
-from .run_lookup import DEFAULT_WORKSPACE, open_record
+from .run_lookup import open_record
 
 if TYPE_CHECKING:
     from ..users import User, Users

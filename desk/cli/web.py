@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
+from ..facts.standing import DEFAULT_WORKSPACE
 from . import users
 from .console import print_plain
 from .options import By, Workspace, signer_name
-from .run_lookup import DEFAULT_WORKSPACE, open_record
+from .run_lookup import open_record
 
 GRACE_SECONDS = 1
 

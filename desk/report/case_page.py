@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..cli.campaign.log import flatten_lines
 from ..cli.console import stdout_console
-from ..cli.formula_source import summarise_formula
 from ..decisions import describe_stand
 from ..figures import any_value, describe_costs, number, p_value_text, percent, plural
+from ..formula_views import summarise_formula
 from .cards import Card, CardContext, build_card
 from .report import TEMPLATE_FOLDER, environment
 

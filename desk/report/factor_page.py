@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..cli.formula_source import summarise_formula
 from ..cli.options import data_line
 from ..errors import DeskError, ReportError
 from ..figures import (
@@ -20,6 +19,7 @@ from ..figures import (
     percent,
     short_id,
 )
+from ..formula_views import summarise_formula
 from ..profile import (
     EXPOSURE_WORDS,
     REGIME_ORDER,

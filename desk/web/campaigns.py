@@ -16,9 +16,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 
-from ..cli.campaign.status import RunStanding, name_workspace, state_of
 from ..errors import DeskError
 from ..facts.model_spend import describe_spend, sum_spend
+from ..facts.standing import RunStanding, name_workspace, state_of
 from ..report.report import REPORT_FILE, render_run
 from ..report.sections.run_notes import read_run_notes
 from . import control

@@ -20,7 +20,9 @@ from urllib.parse import urlencode
 from starlette.responses import RedirectResponse, Response
 
 from ...ledger import SettingsError, ask_to_close, ask_to_stop, compute_digest, is_closing
-from ..cli.campaign.status import (
+from ..cli.models.router_file import ROUTER_FILE
+from ..errors import DeskError
+from ..facts.standing import (
     STATE_DECIDED,
     STATE_INTERRUPTED,
     STATE_PAUSED,
@@ -28,8 +30,6 @@ from ..cli.campaign.status import (
     STATE_STOPPED,
     RunStanding,
 )
-from ..cli.models.router_file import ROUTER_FILE
-from ..errors import DeskError
 from ..launch import MAX_OUTPUT_LINES, CampaignLaunch, Launches, find_error
 from ..users import PersonScope
 from .pages import PageRequest

@@ -244,7 +244,7 @@ def _describe_flow(event: Event) -> Words:
 
 
 def _describe_control(event: Event) -> Words:
-    words = {"start": "set a campaign running", "stop": "stopped a campaign", "close": "ended a campaign's search"}
+    words = {"start": "set a campaign running", "stop": "asked a campaign to stop", "close": "asked for a report"}
     return words[event.kind], event.run, f"/runs/{event.run}", ""
 
 

@@ -58,7 +58,7 @@ def test_people_s_decisions_are_listed_with_their_pages_and_reasons(desk: Desk, 
     assert {(one["who"], one["what"], one["why"]) for one in page["deeds"]} == {
         ("ann", "approved", SCRIPT),
         ("bob", "acknowledged a leak alarm (RankIC +0.200)", "the fields are of the close"),
-        ("ann", "stopped a campaign", ""),
+        ("ann", "asked a campaign to stop", ""),
         ("ann", "looked at a factor again: it stays", "it still earns"),
     }
     assert page["deeds"][-1]["href"] == f"/runs/r1/cases/{CASE}"

@@ -14,6 +14,7 @@ import typer
 
 from ...errors import DeskError
 from ...facts.books import STEP_COLUMNS, read_book_facts, say_step, tell_step
+from ...facts.standing import DEFAULT_WORKSPACE
 from ...figures import number, plural
 from ..console import make_text, print_object, print_plain, stderr_console
 from ..options import (
@@ -29,7 +30,7 @@ from ..options import (
     refuse_existing,
     signer_name,
 )
-from ..run_lookup import DEFAULT_WORKSPACE, open_record
+from ..run_lookup import open_record
 
 if TYPE_CHECKING:
     from ....campaign import BookStep

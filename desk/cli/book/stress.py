@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
+from ...facts.standing import DEFAULT_WORKSPACE
 from ...facts.stress import SCENARIO_FORMS, compute_stress, is_named, refuse_scenario
 from ..console import print_object
 from ..options import AsJson, CampaignFile, DataOptions, PanelFile, SectorsFile, Workspace
-from ..run_lookup import DEFAULT_WORKSPACE, open_record
+from ..run_lookup import open_record
 from ..table_file import MistakeList, parse_number_cell, parse_text_cell, read_table_file
 from ..targets import find_settings
 

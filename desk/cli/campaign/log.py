@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...facts.standing import STATE_INTERRUPTED, state_of
 from ...figures import number, plural
+from ...formula_views import summarise_formula
 from ..console import print_object, print_plain, stderr_console
-from ..formula_source import summarise_formula
 from ..options import RunName, Workspace
-from .status import STATE_INTERRUPTED, state_of
 
 if TYPE_CHECKING:
     from ....ledger import Event, Ledger, Run, VerdictRow

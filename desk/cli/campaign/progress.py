@@ -10,15 +10,15 @@ from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, TypeAlias
 
 from ...figures import DASH, count, duration, money, plural
+from ...formula_views import summarise_formula
 from ..console import stderr_console
-from ..formula_source import summarise_formula
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.live import Live
 
     from ....campaign import Best, Counts, Progress
-    from .status import RunStanding
+    from ...facts.standing import RunStanding
 
 
 EVENT_TEXTS = {

@@ -10,10 +10,11 @@ import typer
 
 from ...blind import FIRST_JUDGEMENTS, BlindJudgement, must_judge, parse_judgement, record_judgement
 from ...decisions import CaseLine, CaseRequest, decide_case, find_case, list_cases, tell_decision
+from ...facts.standing import RunStanding, workspace_option
 from ...figures import number, plural
 from ..console import print_object, print_plain, stdout_console
 from ..options import AsJson, By, RunName, Workspace, signer_name
-from .status import RunStanding, open_run, workspace_option
+from .status import open_run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -141,7 +142,7 @@ def _print_cases(rows: list[CaseLine], run: Run, workspace: Path | None, *, as_j
         return
     from rich.text import Text
 
-    from ..formula_source import summarise_formula
+    from ...formula_views import summarise_formula
     from .log import flatten_lines
 
     waiting = sum(case.waits for case in rows)

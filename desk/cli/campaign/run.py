@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...errors import EXIT_BUDGET_ENDED
+from ...facts.standing import STATE_DONE, STATE_RUNNING, RunStanding
 from ..console import print_object, print_plain, stderr_console
 from ..failures import InterruptionReported
 from ..options import (
@@ -29,7 +30,7 @@ from ..options import (
 )
 from ..run_lookup import read_run
 from .progress import Show, show_progress
-from .status import STATE_DONE, STATE_RUNNING, RunStanding, open_run
+from .status import open_run
 
 if TYPE_CHECKING:
     from ....evaluation import CampaignResult

@@ -6,12 +6,12 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from ...figures import DASH, number, p_value_text, short_id
+from ...formula_views import summarise_formula
 from ...report.baseline import baseline_sentence, worth_sentence
 from ...report.conclusion import conclude, verdict_sentence
 from ...report.gate_steps import find_deciding_step, list_steps
 from ...report.page import collect_notes
 from ...report.sections.candidates import sort_by_strength, sort_by_trial
-from ..formula_source import summarise_formula
 
 if TYPE_CHECKING:
     from rich.table import Table

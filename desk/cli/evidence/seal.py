@@ -10,7 +10,8 @@ import typer
 
 from ...decisions import decide_seal, find_seal_request, list_seal_facts
 from ...errors import DeskError
-from ..campaign.status import open_run, workspace_option
+from ...facts.standing import workspace_option
+from ..campaign.status import open_run
 from ..console import print_object, print_plain, stdout_console
 from ..options import AsJson, By, RunName, Workspace, signer_name
 

@@ -8,10 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
+from ...formula_views import summarise_formula
 from ...report.comparison import build_comparison_page, describe_pair, list_sheet_rows, list_together
 from ...report.factor_page import list_warnings, refuse_foreign_file, render_page, write_factor_page
 from ..console import print_object, print_plain, stdout_console
-from ..formula_source import read_formula_source, summarise_formula
+from ..formula_source import read_formula_source
 from ..options import (
     AsJson,
     AsOf,

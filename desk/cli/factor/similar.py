@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...facts.standing import DEFAULT_WORKSPACE
 from ...figures import any_value, percent, plural
+from ...formula_views import summarise_formula
 from ..console import print_object, stdout_console
-from ..formula_source import read_formula_source, summarise_formula
+from ..formula_source import read_formula_source
 from ..options import AsJson, DialectOption, FieldsOption, GroupsOption
-from ..run_lookup import DEFAULT_WORKSPACE
 from .formulas import EXIT_UNREADABLE, ReadableNames, WrittenFormula, collect_formulas, readable_names
 
 if TYPE_CHECKING:

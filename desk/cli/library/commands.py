@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...facts.standing import DEFAULT_WORKSPACE
 from ...figures import plural
+from ...formula_views import summarise_formula
 from ..console import print_object, print_plain
-from ..formula_source import read_formula_source, summarise_formula
+from ..formula_source import read_formula_source
 from ..options import (
     AsJson,
     AsOf,
@@ -30,7 +32,7 @@ from ..options import (
     signed_reason,
     signer_name,
 )
-from ..run_lookup import DEFAULT_WORKSPACE, open_record
+from ..run_lookup import open_record
 
 if TYPE_CHECKING:
     from ....evaluation import AdmittedFactor

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...facts.library import describe_sealed, summarise_sealed
 from ...figures import DASH, any_value, count, number, p_value_text, percent, plural, short_id
+from ...formula_views import summarise_formula
 from ..console import stdout_console
-from ..formula_source import summarise_formula
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ...facts.standing import DEFAULT_WORKSPACE
 from ..console import print_plain, stderr_console
 from ..failures import InterruptionReported
 from ..options import Workspace
-from ..run_lookup import DEFAULT_WORKSPACE
 from .gate import gate
 from .plan import format_command, list_arguments, plan
 from .spend import spend

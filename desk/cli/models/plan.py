@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...facts.standing import DEFAULT_WORKSPACE
 from ..console import print_object, print_plain, stderr_console, stdout_console
 from ..options import AsJson, Workspace
-from ..run_lookup import DEFAULT_WORKSPACE, find_run, locate_run
+from ..run_lookup import find_run, locate_run
 from .gate import parse_server_url
 
 if TYPE_CHECKING:

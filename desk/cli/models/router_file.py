@@ -13,7 +13,7 @@ import typer
 
 from ....ledger import SettingsError
 from ...facts.model_spend import REMARK_MODELS
-from ..run_lookup import DEFAULT_WORKSPACE
+from ...facts.standing import DEFAULT_WORKSPACE
 
 if TYPE_CHECKING:
     from ....agents import AgentsConfig

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ...facts.standing import DEFAULT_WORKSPACE
 from ...figures import plural
 from ..console import mask_unprintable, print_object, print_plain, stderr_console
 from ..models.router_file import ROUTER_FILE_HINT, ConfidentialOption, RemarkFile, RemarkSource
 from ..options import AsJson, By, Workspace, signer_name
-from ..run_lookup import DEFAULT_WORKSPACE
 
 if TYPE_CHECKING:
     from ....news import ItemPage, NewsItem, NewsStore

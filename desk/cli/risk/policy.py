@@ -9,10 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
+from ...facts.standing import DEFAULT_WORKSPACE
 from ...figures import count, plural
 from ..console import make_text, print_object, print_plain, stdout_console
 from ..options import AsJson, Workspace
-from ..run_lookup import DEFAULT_WORKSPACE
 from .policy_facts import SHIPPED_POLICY, describe_changes, describe_policy, load_policy, read_policy_file
 
 app = typer.Typer(no_args_is_help=True, help="Read the limits of a policy file, or compare two.")

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from ....risk import SEPARATOR, list_ids
 from ...errors import DeskError
+from ...facts.standing import DEFAULT_WORKSPACE
 from ..options import DataOptions
-from ..run_lookup import DEFAULT_WORKSPACE, open_record
+from ..run_lookup import open_record
 from .policy_facts import read_policy_file
 from .signal_file import read_signals
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...facts.standing import DEFAULT_WORKSPACE
 from ...facts.verification import describe_calls
 from ..console import print_object, print_plain
 from ..options import AsJson, By, Workspace, refuse_existing, signer_name
-from ..run_lookup import DEFAULT_WORKSPACE
 
 if TYPE_CHECKING:
     from ....ledger.calls import Verified

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...facts.standing import DEFAULT_WORKSPACE
 from ..console import print_object, print_plain, stderr_console, stdout_console
 from ..options import AsJson, Workspace
-from ..run_lookup import DEFAULT_WORKSPACE
 
 if TYPE_CHECKING:
     from ....mcp_servers.access import TokenEntry

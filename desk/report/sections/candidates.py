@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...cli.formula_source import summarise_formula
 from ...figures import DASH, number, p_value_text, percent, short_id
+from ...formula_views import summarise_formula
 from ..gate_steps import find_deciding_step
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ...cli.formula_source import summarise_formula
 from ...figures import DASH, number, percent
+from ...formula_views import summarise_formula
 from ...profile import EXPOSURE_WORDS, profile_rows
 from ..cards import Card, CardContext, build_card
 from ..case_page import list_idea
