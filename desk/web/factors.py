@@ -12,6 +12,7 @@ from starlette.responses import Response
 from ...evaluation import AWAITING
 from ...ledger import cut_listed, cut_member
 from ..errors import DeskError
+from ..facts.similar import describe_likeness, find_nearest_formulas, index_library, list_standard_names
 from ..figures import (
     count,
     describe_added_value,
@@ -324,15 +325,13 @@ def _find_stress(record: FactorRecord) -> StressSection | None:
 
 def _describe_formula(record: FactorRecord) -> tuple[FormulaSection, str]:
     """Return the views of the formula, and it in words; a formula that this version cannot read keeps its text."""
-    from ...factors import FactorError, ParseError, explain
+    from ...factors import FactorError, explain
 
     try:
         expression = read_formula(record.score.text, record.score.sheet.get("fields") or ())
-    except (ParseError, FactorError) as error:
+    except FactorError as error:
         return FormulaSection([], None, [], f"This version cannot read the formula: {error.message}"), ""
     nearest = _find_nearest(record, expression)
-    from ..cli.factor.similar import describe_likeness
-
     rows = [describe_likeness(expression, one) for one in nearest]
     lines = [NearFormula(row["id"], row["where"], row["text"], row["ratio"], row["shared"], row["why"]) for row in rows]
     problem = "It is Python code; the tree is its equivalent in the language." if expression.code else ""
@@ -342,12 +341,9 @@ def _describe_formula(record: FactorRecord) -> tuple[FormulaSection, str]:
 
 def _find_nearest(record: FactorRecord, expression: Expression) -> list[Likeness]:
     """Return the known formulas that share most, without the factor itself, its sets, and the members of its own."""
-    from ..cli.factor.formulas import readable_names
-    from ..cli.factor.similar import find_nearest_formulas
-
     own = {record.entry.id, *(record.entry.members or ())}
     top = MAX_NEAREST_KNOWN + len(own)
-    found = find_nearest_formulas(expression, record.ledger.workspace, top, readable_names(None, None))
+    found = find_nearest_formulas(expression, top, index_library(record.ledger, list_standard_names()))
     return [one for one in found if one.known.name not in own][:MAX_NEAREST_KNOWN]
 
 

@@ -368,7 +368,7 @@ class ResultsBuilder:
             Note(code="own_part", message=trouble) for trouble in list_own_troubles(evaluator.ledger, evaluator.run)
         ]
         notes += [
-            Note(code="library", message=f"{name} of the library cannot be read, and nothing was compared with it: {why}")
+            Note(code="library", message=f"{name} of the library cannot be read; nothing was compared with it: {why}")
             for name, why in sorted(evaluator.library.unreadable.items())
         ]
         alarm = "its RankIC on selection is too good; find out why before trading it"

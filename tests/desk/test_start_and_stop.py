@@ -372,7 +372,7 @@ def test_a_run_that_waits_for_decisions_or_that_nothing_works_on_is_neither_resu
 
 
 @LINUX
-@pytest.mark.integration
+@pytest.mark.slow  # 13 CPU-seconds, a minute where Ctrl-C comes while code is compiled
 def test_a_campaign_is_started_stopped_and_resumed_by_its_buttons(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     panel = markets.strong(days=450, names=24)

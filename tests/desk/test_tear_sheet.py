@@ -56,8 +56,8 @@ def test_the_fall_is_found_from_the_highest_value_before_and_fitness_follows_its
     daily = np.array(net, dtype=float)
     expected = daily.mean() / daily.std(ddof=1) * math.sqrt(252)
     assert sheet.years[0].sharpe == pytest.approx(expected)
-    turnover, nearest = rows["turnover a day, bought and sold"], rows["largest correlation with the library"]
-    assert (turnover.search, turnover.holds, nearest.holds) == ("36.6 %", True, False)
+    traded, nearest = rows["turnover a day, bought and sold"], rows["largest correlation with the library"]
+    assert (traded.search, traded.holds, nearest.holds) == ("36.6 %", True, False)
 
 
 def test_without_a_trial_no_figure_of_selection_days_is_there() -> None:

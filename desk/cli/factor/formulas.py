@@ -7,11 +7,12 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ...errors import DeskError
+from ...facts.similar import ReadableNames, list_standard_names
 from ...figures import any_value, count, plural
 from ..console import print_object, print_plain, stderr_console, stdout_console
 from ..formula_source import read_formula_source
@@ -155,20 +156,12 @@ def _find_family(word: str, families: Sequence[str]) -> str:
     raise typer.BadParameter(f"--family: there is no family '{word}'; the families are {', '.join(families)}")
 
 
-class ReadableNames(TypedDict):
-    """The columns and groupings that a formula may read, as `parse` takes them."""
-
-    fields: frozenset[str]
-    groups: frozenset[str]
-
-
 def readable_names(fields: str | None, groups: str | None) -> ReadableNames:
     """Return the columns and groupings that may be read: the standard ones and the given ones."""
-    from ....factors.language import STANDARD_FIELDS, STANDARD_GROUPS
-
+    standard = list_standard_names()
     return {
-        "fields": frozenset({*STANDARD_FIELDS, *map(str.lower, _split_names(fields))}),
-        "groups": frozenset({*STANDARD_GROUPS, *_split_names(groups)}),
+        "fields": standard["fields"] | set(map(str.lower, _split_names(fields))),
+        "groups": standard["groups"] | set(_split_names(groups)),
     }
 
 

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...facts.similar import ReadableNames, describe_likeness, find_nearest_formulas, index_library
 from ...facts.standing import DEFAULT_WORKSPACE
-from ...figures import any_value, percent, plural
+from ...figures import percent
 from ...formula_views import summarise_formula
 from ..console import print_object, stdout_console
 from ..formula_source import read_formula_source
 from ..options import AsJson, DialectOption, FieldsOption, GroupsOption
-from .formulas import EXIT_UNREADABLE, ReadableNames, WrittenFormula, collect_formulas, readable_names
+from .formulas import EXIT_UNREADABLE, WrittenFormula, collect_formulas, readable_names
 
 if TYPE_CHECKING:
     from ....evidence.originality import InvertedIndex
     from ....factors import Expression
-    from ....factors.similarity import Likeness
-    from ....ledger import LibraryRow
 
 
 Facts = dict[str, Any]
@@ -56,7 +55,8 @@ def similar(
         _print_mistakes(expression, facts, as_json=as_json)
         raise typer.Exit(EXIT_UNREADABLE)
     mine = parse(expression, dialect=dialect, **names)
-    rows = [describe_likeness(mine, likeness) for likeness in find_nearest_formulas(mine, library, top, names)]
+    nearest = find_nearest_formulas(mine, top, _load_indexes(library, names))
+    rows = [describe_likeness(mine, likeness) for likeness in nearest]
     if as_json:
         print_object(rows)
     else:
@@ -73,13 +73,6 @@ def _print_mistakes(expression: str, facts: Facts, *, as_json: bool) -> None:
         print_checks([WrittenFormula(expression)], [facts])
 
 
-def find_nearest_formulas(mine: Expression, library: Path | None, top: int, names: ReadableNames) -> list[Likeness]:
-    """Return the published formulas and those of a library, a workspace or a file, that share most with one."""
-    from ....evidence.originality import Catalogue, read_published
-
-    return Catalogue((read_published(), *_load_indexes(library, names))).nearest(mine, top)
-
-
 def _load_indexes(library: Path | None, names: ReadableNames) -> Sequence[InvertedIndex]:
     """Return the index of a file's formulas, or those of a workspace's library."""
     if library is not None and library.is_file():
@@ -92,7 +85,12 @@ def _load_indexes(library: Path | None, names: ReadableNames) -> Sequence[Invert
             return []
         reason = "there is no ledger in it" if folder.is_dir() else "it is not there"
         raise typer.BadParameter(f"--library: {library}: {reason}; name a workspace, or a file with one formula a line")
-    return _index_workspace(folder, names)
+    from datetime import UTC, datetime
+
+    from ....ledger import Ledger
+
+    with Ledger.open(folder, clock=lambda: datetime.now(UTC)) as ledger:
+        return index_library(ledger, names)
 
 
 def _index_file(file: Path, names: ReadableNames) -> InvertedIndex:
@@ -112,59 +110,6 @@ def _parse_formula(formula: WrittenFormula, names: ReadableNames) -> Expression:
     except ParseError as error:
         first = error.mistakes[0]
         raise typer.BadParameter(f"--library: {formula.place(first.at)}: {first.message}. {first.hint}") from None
-
-
-def _index_workspace(folder: Path, names: ReadableNames) -> Sequence[InvertedIndex]:
-    from datetime import UTC, datetime
-
-    from ....evidence.originality import KnownLibrary
-    from ....factors import parse
-    from ....ledger import Ledger
-
-    def read(row: LibraryRow) -> Expression:
-        fields = {*names["fields"], *row.sheet.get("fields", ())}
-        return parse(row.text, fields=fields, groups=names["groups"], refuse_units=False)
-
-    with Ledger.open(folder, clock=lambda: datetime.now(UTC)) as ledger:
-        return KnownLibrary(folder, read, ledger.library.rows()).shelves
-
-
-def describe_likeness(mine: Expression, likeness: Likeness) -> Facts:
-    """Return the row of a similar formula."""
-    match = likeness.known
-    return {
-        "id": match.name,
-        "text": match.text,
-        "ratio": round(likeness.ratio, 4),
-        "shared": likeness.shared,
-        "why": "; ".join(_list_reasons(mine, likeness)),
-        "where": match.where,
-    }
-
-
-def _list_reasons(mine: Expression, likeness: Likeness) -> Iterator[str]:
-    """Yield in words how much is shared, and which numbers are close."""
-    from ....factors.similarity import draw_outline
-
-    part, own, match_size = likeness.part, draw_outline(mine.core).size, likeness.known.size
-    assert part is not None
-    if mine.shown == likeness.known.text:
-        yield "the same formula"
-    elif part.size == own == match_size:
-        yield "the same, but for its sign, its options, and last steps that keep the order of names"
-    elif part.size == own:
-        yield f"yours stands whole in it: {own} of its {plural(match_size, 'node')}"
-    elif part.size == match_size:
-        yield f"it stands whole in yours: {match_size} of your {plural(own, 'node')}"
-    else:
-        yield f"{plural(part.size, 'node')} in common, of {own} of yours and {match_size} of its own"
-    near = [
-        f"{any_value(other_value)} for {any_value(mine_value)}"
-        for mine_value, other_value in dict.fromkeys(zip(part.numbers, likeness.theirs, strict=True))
-        if mine_value != other_value
-    ]
-    if near:
-        yield f"numbers are near: {', '.join(near)}"
 
 
 def _print_rows(mine: Expression, rows: Sequence[Facts]) -> None:
