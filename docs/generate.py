@@ -507,7 +507,7 @@ def _iterate_codes() -> Iterator[ErrorCode]:
             if code and raised in ours:
                 status = _find_literal(call, "exit_code") or _find_inherited(raised, "exit_code", classes)
                 yield ErrorCode(code, status, raised, _find_message(call, function), room)
-            elif raised == "_make_record" and call.args and isinstance(call.args[0], ast.Constant):
+            elif raised == "make_record" and call.args and isinstance(call.args[0], ast.Constant):
                 own = str(call.args[0].value)
                 yield ErrorCode(own, OWN_CODES[own][0], "command line", OWN_CODES[own][1], room)
 

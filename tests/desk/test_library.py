@@ -134,7 +134,7 @@ def open_sealed(ledger: Ledger, file: str, number: int = 1) -> None:
     figures = {"sign": 1, "days": 120, "rank_ic": -0.01, "t": -0.8, "net_sharpe": -0.3, "p_value": 0.79}
     exam = {"opened": True, "number": number, "factors": {parse(KEPT).id: figures}}
     body = exam if file == "sealed.json" else {"sealed": exam}
-    ledger.artefacts.record("one", file, ledger.objects.put(json.dumps(body).encode()))
+    ledger.artefacts.record("one", file, ledger.objects.put(json.dumps(body, indent=1).encode()))
 
 
 def test_sealed_days_that_were_never_opened_are_named_as_such(capsys: Capture, ledger: Ledger) -> None:
