@@ -166,7 +166,7 @@ def test_harmless_scores_pass_early() -> None:
 
 @pytest.mark.slow
 def test_rates_of_the_planted_suite() -> None:
-    """400 markets a harmless case, 100 a leak; `python -m bench.exposure_audit` prints the table; about five minutes."""
+    """400 markets a harmless case, 100 a leak; `python -m bench.exposure_audit` prints the table; five minutes."""
     for case in HARMLESS:
         rate = np.mean([audit_groups(plant(case, seed), ["group"], LEVEL, seed)[0].found for seed in range(400)])
         assert rate <= 0.085, case  # the 99.9 % point of a binomial of 400 at 5 %

@@ -172,7 +172,8 @@ def answer_as_yahoo(_self: object, url: str, *_: object, **__: object) -> Simple
     paid = {"date": opens[2], "amount": 0.5}
     events = {"splits": {"1": split}} if symbol == "AAA" else {"dividends": {"1": paid}}
     session = {"timezone": "EST", "start": opens[-1], "end": opens[-1] + 23_400, "gmtoffset": -18_000}
-    meta = {"currency": "USD", "symbol": symbol, "instrumentType": "EQUITY", "exchangeTimezoneName": "America/New_York"}
+    meta: dict[str, object] = {"currency": "USD", "symbol": symbol, "instrumentType": "EQUITY"}
+    meta["exchangeTimezoneName"] = "America/New_York"
     meta |= {"regularMarketTime": opens[-1], "gmtoffset": -18_000, "timezone": "EST", "priceHint": 2}
     meta |= {"dataGranularity": "1d", "range": "", "validRanges": ["1d", "max"], "firstTradeDate": opens[0]}
     meta |= {"currentTradingPeriod": dict.fromkeys(("pre", "regular", "post"), session)}

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...errors import DeskError
+from ...facts.standing import DEFAULT_WORKSPACE
 from ...figures import count
 from ..console import make_text, print_object, print_plain, stdout_console
 from ..options import AsJson, CampaignFile, DataOptions, PanelFile, SectorsFile, Workspace, data_line
-from ..run_lookup import DEFAULT_WORKSPACE, open_record
+from ..run_lookup import open_record
 
 if TYPE_CHECKING:
     from ....ledger import Ledger
