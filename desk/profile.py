@@ -46,7 +46,7 @@ def curve_rows(metrics: WindowMetrics) -> list[tuple[str, str]]:
     rows = [
         ("RankIC by horizon, every fifth day", _format_decay(metrics.decay)),
         ("RankIC by year", ", ".join(f"{year} {_format_ic(value)}" for year, value in sorted(metrics.by_year.items()))),
-        ("fifths, low to high", _format_quintiles(metrics)),
+        ("quintiles, low to high", _format_quintiles(metrics)),
     ]
     return [(label, text) for label, text in rows if text]
 
@@ -56,7 +56,7 @@ def profile_rows(profile: FactorProfile) -> list[tuple[str, str]]:
     rows = [
         ("RankIC by the market's regime", _format_regimes(profile.by_regime)),
         ("rank correlation with", _format_exposures(profile.exposures)),
-        ("after removing all of these", _format_neutralised(profile.neutralised)),
+        ("after removing styles and sectors", _format_neutralised(profile.neutralised)),
         ("capacity of each side", _format_capacity(profile.capacity)),
     ]
     return [(label, text) for label, text in rows if text]

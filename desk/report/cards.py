@@ -45,8 +45,9 @@ DEFLATED_LABELS = {
 }
 DEFLATED_MEANS = (
     "The deflated Sharpe is the probability that this Sharpe ratio after costs exceeds the best of that many worthless "
-    "tries. Believe the one by clusters: trials leave out what was tried on search, and evaluations count near-copies "
-    "as separate tries. It is informational: the gate tests the RankIC, not the Sharpe ratio."
+    "tries. Believe the one by clusters, which the close adds: trials leave out what was tried on search, and "
+    "evaluations count near-copies as separate tries. It is informational: the gate tests the RankIC, not the Sharpe "
+    "ratio."
 )
 P_NOTE = (
     "p is from the distribution of t for overlapping labels on this number of days, which has fatter tails than the "
@@ -202,7 +203,7 @@ def _list_facts(entry: FactorEntry) -> list[tuple[str, str]]:
     if entry.profile:
         facts += profile_rows(entry.profile)
     if (entry.metrics.search.rank_ic or 0.0) < 0:
-        facts.append(("held", "reversed: its low values are bought"))
+        facts.append(("direction held", "reversed: its low values are bought"))
     hypothesis = entry.hypothesis
     if hypothesis and hypothesis.either_way:
         facts.append(("found by a survey", hypothesis.statement))

@@ -154,7 +154,7 @@ def describe_exam(exam: SealedExam | None, refusal: str = "") -> str:
     """Return a sentence on whether this was an exam; `refusal` says why the window stayed shut."""
     if exam is None or not exam.opened:
         return "This run did not open the sealed window" + (f": {refusal}." if refusal else ".")
-    first = "The combination met the sealed days, at their first opening in this workspace. A further one is numbered."
+    first = "The combination met the sealed days, at their first opening in this workspace. Later openings are counted."
     again = "These days had been opened before: this is no longer an exam on unseen data."
     why = f" Reason given: {exam.reason}." if exam.reason else ""
     return (first if exam.number == 1 else again) + why

@@ -155,7 +155,7 @@ FIGURE_LABELS = (
     "turnover a day",
     "Sharpe before costs",
     "Sharpe after costs",
-    "held",
+    "direction held",
     "coverage",
     "days",
 )

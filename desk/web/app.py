@@ -309,7 +309,9 @@ def _answer_error(error: Exception, *, as_json: bool = False) -> Response:
     allowed = record.get("allowed")
     words = ", ".join(map(str, allowed)) if isinstance(allowed, list | tuple) else str(allowed or "")
     hint = f"{record['hint']} {f'Allowed: {words}.' if words else ''}".strip()
-    return _answer_problem(Problem(str(record["message"]), hint), status)
+    # The empty address is that of this page: after a form that was refused, the page with the form.
+    ways = [("/inbox", "Inbox")] if status == 404 else [("", "Open the page again"), ("/inbox", "Inbox")]
+    return _answer_problem(Problem(str(record["message"]), hint, ways), status)
 
 
 def _answer_problem(problem: Problem, status: int, *, as_json: bool = False) -> Response:

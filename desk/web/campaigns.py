@@ -217,7 +217,7 @@ _readings_lock = Lock()
 
 def list_factors(ledger: Ledger, run: Run, scores: Sequence[Evaluation]) -> list[ScoredFactor]:
     """Return scored factors with where they stand, tested ones first, then by the size of t on search."""
-    from ...evaluation import Reviews
+    from ...evaluation import AWAITING, Reviews
 
     reviews = Reviews.of(ledger, run)
     verdicts = {row.factor_id: row for row in ledger.verdicts.of(run.id)}
@@ -225,14 +225,16 @@ def list_factors(ledger: Ledger, run: Run, scores: Sequence[Evaluation]) -> list
     rows = []
     for score in scores:
         verdict, idea = verdicts.get(score.factor_id), stated.get(score.hypothesis, {})
-        failed = next((reason for reason in verdict.reasons if reason["passed"] is False), None) if verdict else None
+        standing = reviews.word(verdict) if verdict else UNDECIDED
+        reasons = reviews.reasons(verdict) if verdict and standing != AWAITING else []
+        failed = next((reason for reason in reasons if reason["passed"] is False), None)
         rows.append(
             ScoredFactor(
                 score.factor_id,
                 score.text,
                 str(idea.get("statement", "")),
                 str(idea.get("mechanism", "")).replace("_", " "),
-                reviews.word(verdict) if verdict else UNDECIDED,
+                standing,
                 score.sheet.get("t"),
                 score.sheet.get("rank_ic"),
                 f"{failed['step']}: {failed['message']}" if failed else "",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -56,10 +56,11 @@ class Page:
 
 @dataclass(frozen=True)
 class Problem:
-    """Why a page is not shown, and what to do."""
+    """Why a page is not shown, what to do, and links on from there: address and words."""
 
     message: str
     hint: str
+    ways: Sequence[tuple[str, str]] = ()
 
 
 def render(template: str, facts: object, person: Signer | None, place: str = "") -> str:

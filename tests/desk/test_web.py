@@ -17,6 +17,7 @@ from alphaloom.desk.report.report import REPORT_MARK
 from alphaloom.desk.web import Desk, Sessions, build_app, what_if
 from alphaloom.evaluation import Reviews, SearchBench
 from alphaloom.evidence import Window
+from alphaloom.ledger import Evaluation, VerdictRow
 from alphaloom.search import SearchConstraints
 
 from ..evidence.lab import SMALL, market
@@ -115,7 +116,10 @@ def test_a_decision_is_recorded_with_what_was_on_the_screen_and_leads_to_what_wa
     page = client.get(place).text
     shown = re.search(r'name="shown" value="(\w+)"', page)
     assert shown
-    assert client.post(place, headers=SAME, data={"choice": "approve", "shown": "other"}).status_code == 409
+    assert f'action="{place}"' in page  # no fragment, which would lead past the evidence of the next case
+    refused = client.post(place, headers=SAME, data={"choice": "approve", "shown": "other"})
+    assert refused.status_code == 409
+    assert '<a href="">' in refused.text
     answer = client.post(place, headers=SAME, data={"choice": "approve", "shown": shown[1], "comment": "clear reason"})
     assert answer.status_code == 303
     assert answer.headers["location"] == f"/runs/r1/alarms/{LEAK}"
@@ -137,6 +141,23 @@ def test_a_decision_is_recorded_with_what_was_on_the_screen_and_leads_to_what_wa
         Reviews.of(ledger, ledger.runs.find("r1")).settle()  # as the run goes on
         assert CASE in {row.factor_id for row in ledger.library.rows()}
     assert client.post(place, headers=SAME, data={"choice": "reject", "shown": shown[1]}).status_code == 409
+
+
+def test_the_list_of_factors_says_why_a_person_rejected_one(desk: Desk, client: TestClient) -> None:
+    place = f"/runs/r1/cases/{CASE}"
+    with desk.open() as ledger:
+        ledger.evaluations.add(Evaluation("r1", CASE, SCRIPT, "r01/h00", {"t": 4.2, "rank_ic": 0.03}))
+        ledger.verdicts.add(VerdictRow("r1", CASE, "accepted", [], {}))
+
+    def read_line() -> tuple[str, str]:
+        found = client.get("/runs/r1.json").json()["factors"]
+        return next((one["standing"], one["reason"]) for one in found if one["id"] == CASE)
+
+    assert read_line() == ("awaiting approval", "")
+    shown = client.get(f"{place}.json").json()["shown"]
+    form = {"choice": "reject", "shown": shown, "comment": "too crowded"}
+    assert client.post(place, headers=SAME, data=form).status_code == 303
+    assert read_line() == ("rejected", "review: ada rejected it: too crowded")
 
 
 def test_an_alarm_is_acknowledged_with_a_reason(desk: Desk, client: TestClient) -> None:

@@ -90,13 +90,17 @@ const press = (event) => {
     "?": () => document.getElementById("keys")?.showModal(),
   };
   const choice = choices[Number(event.key) - 1];
-  if (choice) { choice.checked = true; choice.focus(); }
+  if (choice) { choice.click(); choice.focus(); }
   else if (actions[event.key]) actions[event.key]();
   else if (places[event.key]) location.assign(places[event.key]);
   else return;
   event.preventDefault();
 };
 document.addEventListener("keydown", press);
+
+// A request for a change needs words; the browser asks for them before the form leaves the page.
+for (const choice of document.querySelectorAll("[data-needs-words]"))
+  choice.form.addEventListener("change", () => { choice.form.querySelector("textarea").required = choice.checked; });
 
 for (const part of document.querySelectorAll("[data-live]")) {
   const source = new EventSource(part.dataset.live);
