@@ -295,11 +295,12 @@ def test_an_edited_note_and_a_linked_output_open_nothing(client: TestClient, wor
     place.mkdir(parents=True)
     secret.write_text("error: of another file\n")
     note = {"campaign": "c", "run": "", "by": "ada", "at": NOON.isoformat(), "pid": 0, "began": "", "digest": "x"}
-    for edited in (
+    edits: tuple[dict[str, object], ...] = (
         {"pid": "1"}, {"pid": -1}, {"pid": True}, {"pid": None}, {"at": "x"}, {"at": "2026-01-01"}, {"offset": -1},
         {"form": "x"}, {"form": {"goal": {}}}, {"by": {}}, {"campaign": "../../policy"}, {"run": "r1"},
         {"log": str(secret)}, {"other": 1},
-    ):  # fmt: skip  # a table
+    )  # fmt: skip  # a table
+    for edited in edits:
         write_json(place / "c.json", {**note, **edited})
         assert client.get("/runs.json").json()["starting"] == []
         assert client.get("/launches/c.json").status_code == 404
