@@ -11,7 +11,18 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from alphaloom.ledger import canonical_json
-from alphaloom.risk import UNITS_PER_BP, AssetFacts, BookState, Decision, Filled, Policy, apply, decide, read_checks
+from alphaloom.risk import (
+    UNITS_PER_BP,
+    AssetFacts,
+    BookState,
+    Decision,
+    Filled,
+    Policy,
+    RiskLimits,
+    apply,
+    decide,
+    read_checks,
+)
 from alphaloom.risk.policy import ADDING
 from alphaloom.risk.signal import Signal
 
@@ -21,7 +32,7 @@ from .reference import decide_slowly
 NOW = date(2020, 3, 2)
 ASSETS = ("AAA", "BBB", "CCC", "DDD", "EEE")
 EXPOSURE = st.integers(-60 * UNITS_PER_BP, 60 * UNITS_PER_BP)
-LIMITS = [name for name in Policy.model_fields if name.endswith(("_bp", "_cap", "_days"))]
+LIMITS = [name for name in RiskLimits.model_fields if name.endswith(("_bp", "_cap", "_days"))]
 OWN_RULES = {"schema", "duplicate", "kill_switch", "trading_state", "stale_data"}
 CASES = int(os.environ.get("ALPHALOOM_GATE_CASES", "300"))
 
