@@ -240,7 +240,8 @@ def _refuse_leverage(
     if modes[0] == modes[-1] == "active" and not policy.kill_switch:
         return
     traded = json.loads(ledger.objects.get(steps[-1]["inputs"]))["policy"]
-    own = json.dumps({name: traded[name] for name in RiskLimits.model_fields})
+    # What the policy does not set, such as attributes to audit, may be in no record.
+    own = json.dumps({name: traded[name] for name in RiskLimits.model_fields if name in traded})
     limits, _ = policy.tightened(RiskLimits.model_validate_json(own))
     most = _measure_spare_money(account, limits)
     if amount > most:

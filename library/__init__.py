@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING
 from ..lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .condition import Condition as Condition, list_conditions as list_conditions
+    from .condition import (
+        Condition as Condition,
+        find_condition as find_condition,
+        list_conditions as list_conditions,
+    )
     from .entries import (
         ADDED_BY_HAND as ADDED_BY_HAND,
         MEMBER as MEMBER,
@@ -36,7 +40,7 @@ else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
-            "condition": "Condition list_conditions",
+            "condition": "Condition find_condition list_conditions",
             "entries": (
                 "ADDED_BY_HAND Entry MEMBER PROMOTED WATCHLIST ambiguous_error find_entry find_known_row "
                 "list_comparable list_decaying list_entries list_known_at read_retired write_in_own_language "

@@ -11,7 +11,7 @@ from ..evidence import LAG_PER_HORIZON, LibrarySettings, NeweyWest, newey_west_t
 from ..evidence.scoring import round_significant
 from ..ledger import Ledger
 from .decay import DecayTest, run_decay_tests
-from .entries import PROMOTED, WATCHLIST, Entry, JudgementTerms, is_of_other_market, list_entries
+from .entries import PROMOTED, WATCHLIST, Entry, JudgementTerms, find_entry, is_of_other_market, list_entries
 from .eprocess import compute_capital, e_detector, e_lond_threshold, quarter_days, settle_quarters
 from .observations import Observations
 
@@ -165,6 +165,12 @@ def list_conditions(ledger: Ledger, rules: LibrarySettings) -> list[Condition]:
     markets = list_markets(ledger)
     conditions = [Condition.of(entry, ledger, rules, promoted, markets) for entry in entries]
     return sorted(conditions, key=lambda condition: (order[condition.entry.status], condition.entry.place or 0))
+
+
+def find_condition(ledger: Ledger, name: str, rules: LibrarySettings) -> Condition:
+    """Return the condition of one factor; see `find_entry` for its name and the errors."""
+    promoted = sum(row.origin == PROMOTED for row in ledger.library.rows())
+    return Condition.of(find_entry(ledger, name), ledger, rules, promoted)
 
 
 def list_markets(ledger: Ledger) -> list[tuple[str, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -114,7 +115,7 @@ def _find_next_command(state: str, run: str, workspace: Path | None, *, asks_sea
 
 def workspace_option(workspace: Path | None) -> str:
     """Return the option that names a workspace; empty for the default one."""
-    return f" --workspace {workspace}" if workspace else ""
+    return f" --workspace {shlex.quote(str(workspace))}" if workspace else ""
 
 
 def name_workspace(place: Path) -> Path | None:

@@ -24,6 +24,7 @@ from starlette.types import ASGIApp
 
 from ...ledger import AlphaloomError, Ledger
 from ..errors import describe_error
+from ..facts.standing import name_workspace, workspace_option
 from ..report.report import TEMPLATE_FOLDER
 from ..users import PersonScope, Signer, Users
 from . import books, campaigns, compare, control, factors, jump, library, record, what_if
@@ -245,7 +246,8 @@ def _build_page(desk: Desk, page: Page, *, as_json: bool = False) -> Handler:
                 return facts
             if as_json:
                 return JSONResponse(asdict(facts))
-            return HTMLResponse(render(page.template, facts, signer, request.url.path))
+            option = workspace_option(name_workspace(desk.workspace))
+            return HTMLResponse(render(page.template, facts, signer, request.url.path, option))
 
     return _in_thread(load)
 

@@ -159,7 +159,7 @@ def start_campaign(view: PageRequest, form: dict[str, str]) -> str:
     draft = CampaignDraft.of(values, workspace, FormOptions.of(workspace))
     if draft.problems or compute_digest(draft.text) != form.get("shown"):
         return f"/runs/new?{urlencode({**values, 'changed': 'yes'})}"
-    signed = (view.person, datetime.now(UTC))
+    signed = (view.person, datetime.now(UTC))  # the clock of the process that is started, whose run is compared
     Launches(workspace).start(view.ledger, values["name"], draft.text, signed, values)
     return f"/launches/{values['name']}"
 
@@ -385,7 +385,7 @@ def _list_requests(ledger: Ledger, run: str) -> Iterator[ControlRequest]:
 
 def _find_open_request(ledger: Ledger, run: str, requests: list[ControlRequest]) -> str:
     """Return what a process was asked for since it took up a run; an end with a report is asked for once and stands."""
-    taken = max((at for at, status in ledger.runs.statuses(run) if status == "running"), default="")
+    taken = max((at for at, status in ledger.runs.statuses(run) if status == STATE_RUNNING), default="")
     wishes = [one for one in requests if one.words != REQUEST_WORDS["start"]]
     wishes = [one for one in wishes if one.at >= taken or one.words == REQUEST_WORDS["close"]]
     return f"{wishes[-1].by} {wishes[-1].words}" if wishes else ""

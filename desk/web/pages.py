@@ -45,6 +45,11 @@ class PageRequest:
         """Return the name that signs."""
         return self.signer.name
 
+    @property
+    def signed_at(self) -> str:
+        """Return the time as a decision records it, ISO, to the second."""
+        return self.now.isoformat(timespec="seconds")
+
 
 @dataclass(frozen=True)
 class Page:
@@ -63,9 +68,10 @@ class Problem:
     ways: Sequence[tuple[str, str]] = ()
 
 
-def render(template: str, facts: object, person: Signer | None, place: str = "") -> str:
-    """Return a page's HTML."""
-    page: str = _environment().get_template(template).render(page=facts, person=person, place=place, places=PLACES)
+def render(template: str, facts: object, person: Signer | None, place: str = "", option: str = "") -> str:
+    """Return a page's HTML; `option` ends each command that the page names, so that it works on this workspace."""
+    names = {"page": facts, "person": person, "place": place, "option": option, "places": PLACES}
+    page: str = _environment().get_template(template).render(names)
     return page.strip() + "\n"
 
 

@@ -124,7 +124,7 @@ def load_record(view: PageRequest) -> RecordPage:
             _verifying.release()
     listed = [run.id for run in campaigns[:RUNS_LISTED]]
     deeds = list_deeds(view)
-    return RecordPage(asked, checks, missed, calls, listed, len(campaigns), deeds, _list_overrides(view.ledger))
+    return RecordPage(asked, checks, missed, calls, listed, len(campaigns), deeds, _list_overrides(view))
 
 
 def _check_runs(view: PageRequest, runs: list[Run]) -> tuple[list[RunCheck], str]:
@@ -289,11 +289,11 @@ def _list_releases(ledger: Ledger) -> Iterator[Deed]:
             yield Deed(one.at.isoformat(), one.who, "released a text", one.id[:12], f"/texts/{one.id}", one.reason)
 
 
-def _list_overrides(ledger: Ledger) -> list[Override]:
+def _list_overrides(view: PageRequest) -> list[Override]:
     from ...risk import read_policy
 
-    today = datetime.now(UTC).date()
-    exceptions: Any = read_policy(ledger.workspace).exceptions
+    exceptions: Any = read_policy(view.ledger.workspace).exceptions
+    today = view.now.date()
     return [
         Override(one.evidence, one.rule, one.reason, one.owner, one.until.isoformat(), today <= one.until)
         for one in sorted(exceptions, key=lambda one: (one.until, one.evidence, one.rule), reverse=True)

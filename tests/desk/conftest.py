@@ -1,13 +1,17 @@
 """What the tests of the desk share."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.testclient import TestClient
+
+from alphaloom.desk.web import Desk, build_app
 
 from . import example
+from .workspace import HERE
 
 Run = Callable[..., Path]
 
@@ -24,3 +28,11 @@ def finished(tmp_path: Path) -> Run:
         return folder
 
     return lay
+
+
+@pytest.fixture
+def client(desk: Desk) -> Iterator[TestClient]:
+    """Return a browser that has entered the desk of a test as ada."""
+    with TestClient(build_app(desk), base_url=HERE, follow_redirects=False) as made:
+        assert made.get(f"/enter/{desk.sessions.issue_launch('ada')}").status_code == 200
+        yield made

@@ -22,8 +22,7 @@ from alphaloom.evidence import ReviewRefused
 from alphaloom.ledger import Journal, Ledger
 
 from .test_two_people import decide
-from .test_web import HERE, SAME
-from .workspace import CASE, CHILD, NOON, lay, planted_case
+from .workspace import CASE, CHILD, HERE, NOON, SAME, lay, planted_case
 
 ROOT = Path(__file__).resolve().parents[2]
 PLACE = f"/runs/r1/cases/{CASE}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,7 @@ from alphaloom.desk.web.books import orders
 from alphaloom.desk.web.books.shelf import StepShelf
 
 from .books import BOOK, EMPTY, LATER, MARKET, PLANTED, STEPS, lay_books
-from .test_web import HERE, SAME
-from .workspace import NOON
+from .workspace import HERE, NOON, SAME
 
 PLACE = f"/books/{BOOK}"
 PARTS = ("", "/positions", "/refusals", "/stress?scenario=crash")
@@ -38,13 +36,6 @@ def laid(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def desk(laid: Path, tmp_path: Path) -> Desk:
     return Desk(Path(shutil.copytree(laid, tmp_path / "workspace")), lambda: NOON)
-
-
-@pytest.fixture
-def client(desk: Desk) -> Iterator[TestClient]:
-    with TestClient(build_app(desk), base_url=HERE, follow_redirects=False) as made:
-        assert made.get(f"/enter/{desk.sessions.issue_launch('ada')}").status_code == 200
-        yield made
 
 
 def run_json(capsys: pytest.CaptureFixture[str], *words: str) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,12 +10,11 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from alphaloom.desk.web import Desk, build_app, jump
+from alphaloom.desk.web import Desk, jump
 from alphaloom.ledger import Attempt, Evaluation, Run
 from alphaloom.news import NEWS_FOLDER, NewsItem, NewsStore, Provenance
 from alphaloom.news.screening.injection.detector import Sign
 
-from .test_web import HERE
 from .workspace import CASE, CHILD, LEAK, NOON, SCRIPT, lay
 
 
@@ -33,13 +31,6 @@ def desk(tmp_path: Path) -> Desk:
             ledger.attempts.add(Attempt("r1", f"a{number}", "r01/h00", text, factor, "scored", "close"))
             ledger.attempts.add(Attempt("r1", f"b{number}", "r01/h00", text, None, "parse", "close"))
     return desk
-
-
-@pytest.fixture
-def client(desk: Desk) -> Iterator[TestClient]:
-    with TestClient(build_app(desk), base_url=HERE, follow_redirects=False) as made:
-        made.get(f"/enter/{desk.sessions.issue_launch('ada')}")
-        yield made
 
 
 def find(client: TestClient, words: str) -> dict[str, list[str]]:

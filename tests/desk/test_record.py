@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,13 +10,12 @@ from starlette.testclient import TestClient
 
 from alphaloom.desk.blind import BlindJudgement, record_judgement
 from alphaloom.desk.decisions import CaseRequest, decide_case
-from alphaloom.desk.web import Desk, build_app, record
+from alphaloom.desk.web import Desk, record
 from alphaloom.evaluation import Reviews
 from alphaloom.ledger import Run, ask_to_stop
 from alphaloom.ledger.calls import CallLog, CallOutcome, ToolCall
 from alphaloom.risk import acknowledge_alarm, list_alarms
 
-from .test_web import HERE
 from .workspace import CASE, LEAK, NOON, SCRIPT, lay
 
 
@@ -25,13 +23,6 @@ from .workspace import CASE, LEAK, NOON, SCRIPT, lay
 def desk(tmp_path: Path) -> Desk:
     lay(tmp_path)
     return Desk(tmp_path, lambda: NOON)
-
-
-@pytest.fixture
-def client(desk: Desk) -> Iterator[TestClient]:
-    with TestClient(build_app(desk), base_url=HERE, follow_redirects=False) as made:
-        made.get(f"/enter/{desk.sessions.issue_launch('ada')}")
-        yield made
 
 
 def decide_twice(desk: Desk) -> None:

@@ -21,8 +21,7 @@ from alphaloom.risk import Policy, compare_policies, digest_policy
 
 from . import test_library
 from .test_library import KEPT, OWN, WATCHED, days_since, told
-from .test_web import HERE, SAME
-from .workspace import SCRIPT
+from .workspace import HERE, SAME, SCRIPT
 
 Capture = pytest.CaptureFixture[str]
 NAME = parse(KEPT).id

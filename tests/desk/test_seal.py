@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -16,8 +15,7 @@ from alphaloom.evaluation.closing import SealDecision, SealRequests
 from alphaloom.evidence import ReviewRefused
 from alphaloom.risk import Policy, RiskLimits, compare_policies, digest_policy
 
-from .test_web import HERE, SAME
-from .workspace import NOON, SCRIPT, ask_for_seal, lay, lay_seal
+from .workspace import HERE, NOON, SAME, SCRIPT, ask_for_seal, lay, lay_seal
 
 PLACE = "/runs/r2/seal"
 
@@ -28,13 +26,6 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
     lay(workspace)
     lay_seal(workspace)
     return Desk(workspace, lambda: NOON)
-
-
-@pytest.fixture
-def client(desk: Desk) -> Iterator[TestClient]:
-    with TestClient(build_app(desk), base_url=HERE, follow_redirects=False) as made:
-        made.get(f"/enter/{desk.sessions.issue_launch('ada')}")
-        yield made
 
 
 def shown(client: TestClient) -> str:

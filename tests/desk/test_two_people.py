@@ -20,8 +20,7 @@ from alphaloom.evidence import LibraryRefused, ReviewRefused
 from alphaloom.ledger import Ledger
 from alphaloom.risk import Policy, RiskLimits, compare_policies, digest_policy, read_standings
 
-from .test_web import HERE, SAME
-from .workspace import CASE, NOON, lay, verdict
+from .workspace import CASE, HERE, NOON, SAME, lay, verdict
 
 PLACE = f"/runs/r1/cases/{CASE}"
 

@@ -16,8 +16,7 @@ from alphaloom.desk.web.access.login import LOGINS_IN_ALL, LOGINS_PER_NAME, Logi
 from alphaloom.ledger import SettingsError
 from alphaloom.mcp_servers.access import EVERY_SCOPE
 
-from .test_web import HERE, SAME
-from .workspace import CASE, LEAK, NOON, lay
+from .workspace import CASE, HERE, LEAK, NOON, SAME, lay
 
 SECRET, OTHER_SECRET = "correct horse battery", "staple of another kind"
 CASE_PLACE, ALARM_PLACE = f"/runs/r1/cases/{CASE}", f"/runs/r1/alarms/{LEAK}"

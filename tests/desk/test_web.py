@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from urllib.parse import quote
@@ -22,24 +21,13 @@ from alphaloom.search import SearchConstraints
 
 from ..evidence.lab import SMALL, market
 from . import example
-from .workspace import CASE, CHILD, LEAK, NOON, SCRIPT, lay, lay_seal
-
-HERE = "http://127.0.0.1:8000"
-SAME = {"sec-fetch-site": "same-origin"}
+from .workspace import CASE, CHILD, HERE, LEAK, NOON, SAME, SCRIPT, lay, lay_seal
 
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
     lay(tmp_path)
     return Desk(tmp_path, lambda: NOON)
-
-
-@pytest.fixture
-def client(desk: Desk) -> Iterator[TestClient]:
-    """Return a browser that has entered."""
-    with TestClient(build_app(desk), base_url=HERE, follow_redirects=False) as made:
-        assert made.get(f"/enter/{desk.sessions.issue_launch('ada')}").status_code == 200
-        yield made
 
 
 @pytest.fixture
@@ -70,6 +58,15 @@ def test_a_launch_address_opens_once_in_time_and_survives_a_restart(tmp_path: Pa
     assert sessions.enter(late) is None
     now[0] += timedelta(hours=12)
     assert sessions.find(secret) is None
+
+
+def test_commands_that_pages_name_work_on_the_workspace_that_is_open(desk: Desk, client: TestClient) -> None:
+    for place, command in {
+        "/books": "book open NAME",
+        "/record": "audit verify",
+        "/runs/r1/models": "models spend r1",
+    }.items():
+        assert f"<code>alphaloom {command} --workspace {desk.workspace}</code>" in client.get(place).text
 
 
 def test_without_a_session_no_page_and_no_change_is_answered(desk: Desk) -> None:

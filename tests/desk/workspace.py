@@ -15,6 +15,8 @@ from alphaloom.ledger import Attempt, Evaluation, Ledger, LibraryRow, ModelCall,
 from . import example
 
 SCRIPT = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
+HERE = "http://127.0.0.1:8000"
+SAME = {"sec-fetch-site": "same-origin"}
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
 CASE, LEAK = "fa0000000000000a1", "fb0000000000000b2"
 CHILD = "fc0000000000000c3"

@@ -103,13 +103,12 @@ def show(
     factor: FactorName, workspace: Workspace = None, campaign: CampaignFile = None, as_json: AsJson = False
 ) -> None:
     """Show a factor's verdict, its RankIC quarter by quarter since, and every change of its status."""
-    from ....library import PROMOTED, Condition, find_entry
+    from ....library import find_condition
     from ...facts.library import describe_fully
     from .table import print_condition
 
     with _open_library(workspace) as ledger:
-        promoted = sum(row.origin == PROMOTED for row in ledger.library.rows())
-        condition = Condition.of(find_entry(ledger, factor), ledger, _read_rules(campaign), promoted)
+        condition = find_condition(ledger, factor, _read_rules(campaign))
         facts = describe_fully(ledger, condition)
     if as_json:
         print_object(facts)
@@ -275,15 +274,14 @@ def revalidate_(
     An accepted factor is due 365 days after the library took it in, or after its last re-validation; policy.yaml sets
     other days (revalidate_after_days), or null for never. One that does not stay: alphaloom library retire.
     """
-    from ....library import PROMOTED, Condition, find_entry
+    from ....library import find_condition
     from ...facts.library import describe_fully
     from ...revalidation import read_revalidation_dates, revalidate
 
     _require_reason(reason, "why it stays")
     with _open_library(workspace) as ledger:
         name = signer_name(by, ledger.workspace, "library:write")
-        promoted = sum(row.origin == PROMOTED for row in ledger.library.rows())
-        condition = Condition.of(find_entry(ledger, factor), ledger, _read_rules(None), promoted)
+        condition = find_condition(ledger, factor, _read_rules(None))
         facts = describe_fully(ledger, condition)
         revalidate(ledger, condition.entry, facts, (reason, name), _read_clock())
         found = read_revalidation_dates(ledger)[condition.entry.factor_id]

@@ -7,7 +7,7 @@ from ...facts.library import describe_fully
 from ...revalidation import digest_entry, revalidate
 from ..pages import PageRequest
 from ..review import read_inbox, refuse_changed
-from .entry import find_condition
+from .entry import read_condition
 
 LIBRARY_CHOICES = ("revalidate", "retire")
 
@@ -21,7 +21,7 @@ def decide(view: PageRequest, form: dict[str, str]) -> str:
         raise DeskError("No decision was chosen.", field="choice", got=choice, allowed=LIBRARY_CHOICES, code="decision")
     if not reason:
         raise DeskError("A decision needs a reason.", field="reason", got="", hint="It is kept with the factor.")
-    condition = find_condition(view.ledger, view.path["factor"])
+    condition = read_condition(view)
     name, facts = condition.entry.factor_id, describe_fully(view.ledger, condition)
     refuse_changed(form, digest_entry(facts), name)
     if choice == "revalidate":

@@ -52,7 +52,7 @@ class EntryPage:
 
 def load_entry(view: PageRequest) -> EntryPage:
     """Return one factor of the library or the watchlist."""
-    condition = find_condition(view.ledger, view.path["factor"])
+    condition = read_condition(view)
     entry, facts = condition.entry, describe_fully(view.ledger, condition)
     windows = list_windows(facts, _read_selection_t(view.ledger, entry))
     due = facts["revalidation"]["due"] if facts["revalidation"] else None
@@ -69,13 +69,12 @@ def load_entry(view: PageRequest) -> EntryPage:
     )
 
 
-def find_condition(ledger: Ledger, name: str) -> Condition:
-    """Return the condition of a factor, by the rules that are shipped."""
+def read_condition(view: PageRequest) -> Condition:
+    """Return the condition of the factor in the address, by the rules that are shipped."""
     from ....evidence import LibrarySettings
-    from ....library import PROMOTED, Condition, find_entry
+    from ....library import find_condition
 
-    promoted = sum(row.origin == PROMOTED for row in ledger.library.rows())
-    return Condition.of(find_entry(ledger, name), ledger, LibrarySettings(), promoted)
+    return find_condition(view.ledger, view.path["factor"], LibrarySettings())
 
 
 def _read_selection_t(ledger: Ledger, entry: Entry) -> float | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 
 from ....ledger import compute_digest
 from ...blind import BlindJudgement, Calibration, parse_judgement, read_calibrations, record_judgement
@@ -32,8 +31,7 @@ def judge(view: PageRequest, form: dict[str, str]) -> str:
     (reviews, name), now = find_reviewed(view), load_blind(view)
     refuse_changed(form, now.shown, name)
     choice = parse_judgement(form.get("judge", ""), form.get("probability", ""))
-    at = datetime.now(UTC).isoformat(timespec="seconds")
-    record_judgement(reviews, BlindJudgement(name, *choice, view.person, at, now.shown))
+    record_judgement(reviews, BlindJudgement(name, *choice, view.person, view.signed_at, now.shown))
     return f"/runs/{reviews.run}/cases/{name}"
 
 

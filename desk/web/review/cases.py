@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 
 from starlette.responses import RedirectResponse, Response
@@ -118,9 +117,8 @@ def decide(view: PageRequest, form: dict[str, str]) -> str:
     choice = form.get("choice", "")
     if choice not in CASE_CHOICES:
         raise DeskError("No decision was chosen.", field="choice", got=choice, allowed=CASE_CHOICES, code="decision")
-    at = datetime.now(UTC).isoformat(timespec="seconds")
     comment = form.get("comment", "").strip()
-    request = CaseRequest(name, cast("ReviewChoice", choice), comment, view.person, at, shown)
+    request = CaseRequest(name, cast("ReviewChoice", choice), comment, view.person, view.signed_at, shown)
     decide_case(view.ledger, view.ledger.runs.find(reviews.run), request)
     return read_inbox(view.ledger, view.person, view.now).next_after(f"/runs/{reviews.run}/cases/{name}")
 
@@ -163,7 +161,7 @@ def acknowledge(view: PageRequest, form: dict[str, str]) -> str:
     from ....risk import acknowledge_alarm
 
     alarm = _find_alarm(view)
-    acknowledge_alarm(view.ledger, alarm, form.get("reason", ""), view.person, datetime.now(UTC))
+    acknowledge_alarm(view.ledger, alarm, form.get("reason", ""), view.person, view.now)
     return read_inbox(view.ledger, view.person, view.now).next_after(f"/runs/{alarm.run}/alarms/{alarm.factor_id}")
 
 

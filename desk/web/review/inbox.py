@@ -120,10 +120,9 @@ def _list_reviewed(ledger: Ledger) -> Iterator[Waiting]:
     from ....evaluation.closing import SealRequests
 
     for run in ledger.runs.all():
-        seals = SealRequests(ledger, run.id)
         if run.status != "paused" or Reviews.of(ledger, run).waiting() or ledger.runs.is_held(run.id):
             continue
-        if seals.request() is not None and seals.decision() is None:
+        if SealRequests(ledger, run.id).waits():
             continue
         words = "All its cases are decided. Until it is resumed, you may change a decision of yours."
         yield Waiting("resume", run.id, words, run.started_at, f"/runs/{run.id}")
@@ -134,8 +133,8 @@ def _list_seals(ledger: Ledger) -> Iterator[Waiting]:
 
     for run in ledger.runs.all():
         seals = SealRequests(ledger, run.id)
-        request = seals.request() if run.status == "paused" else None
-        if request is None or seals.decision() is not None:
+        request = seals.request() if run.status == "paused" and seals.waits() else None
+        if request is None:
             continue
         before = f"opened {len(request.earlier)} times before" if request.earlier else "never opened before"
         days = f"{request.days:,} days, {request.first_day} to {request.last_day}, {before}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 
 from ....ledger import compute_digest
 from ...decisions import decide_seal, find_seal_request, list_seal_facts
@@ -65,6 +64,5 @@ def decide(view: PageRequest, form: dict[str, str]) -> str:
     if choice not in SEAL_CHOICES:
         raise DeskError("No decision was chosen.", field="choice", got=choice, allowed=SEAL_CHOICES, code="decision")
     seals, _ = find_seal_request(view.ledger, page.run)
-    at = datetime.now(UTC).isoformat(timespec="seconds")
-    decide_seal(seals, (choice == "agree", form.get("reason", "").strip()), (view.person, at), page.shown)
+    decide_seal(seals, (choice == "agree", form.get("reason", "").strip()), (view.person, view.signed_at), page.shown)
     return read_inbox(view.ledger, view.person, view.now).next_after(f"/runs/{page.run}/seal")

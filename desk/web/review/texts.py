@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from ...errors import DeskError
@@ -32,7 +31,7 @@ def release(view: PageRequest, form: dict[str, str]) -> str:
     """Release a text with a reason, and return the page of what waits next."""
     with _open_store(view) as store:
         name = _find_text(store, view.path["text"])
-        release_text(store, name, (view.person, form.get("reason", "")), None, datetime.now(UTC))
+        release_text(store, name, (view.person, form.get("reason", "")), None, view.now)
     return read_inbox(view.ledger, view.person, view.now).next_after(f"/texts/{name}")
 
 
