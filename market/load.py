@@ -188,7 +188,9 @@ def assemble_panel(prices: Prices, groups: Mapping[str, list[str]]) -> Panel:
     row = np.cumsum(is_day) - 1
     shape = (int(is_day.sum()), len(prices.symbols))
     cell = row[prices.days - first] * shape[1] + prices.codes
-    fields = {name: _spread_rows(values, cell, shape) for name, values in prices.fields.items()}
+    in_place = len(cell) == shape[0] * shape[1] and bool((np.diff(cell, prepend=-1) == 1).all())
+    spread = _shape_rows if in_place else _spread_rows
+    fields = {name: spread(values, cell, shape) for name, values in prices.fields.items()}
     fields["returns"] = compute_simple_returns(fields["close"])
     universe = np.isfinite(fields["open"]) & np.isfinite(fields["close"])
     if prices.member is not None:
@@ -205,6 +207,12 @@ def assemble_panel(prices: Prices, groups: Mapping[str, list[str]]) -> Panel:
         group_labels={name: labels for name, (_, labels) in coded.items()},
         notes=prices.notes,
     )
+
+
+def _shape_rows(values: NDArray[np.float64], cell: NDArray[np.int64], shape: tuple[int, int]) -> NDArray[np.float64]:
+    """Return the values as an array `[T, N]`, where each row has its cell and stands in order: nothing is copied."""
+    values.setflags(write=False)  # the panel copies what can still be written to
+    return values.reshape(shape)
 
 
 def _spread_rows(values: NDArray[np.float64], cell: NDArray[np.int64], shape: tuple[int, int]) -> NDArray[np.float64]:

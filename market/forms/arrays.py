@@ -39,7 +39,9 @@ def _join(column: pa.ChunkedArray, dtype: type[np.generic], missing: float) -> N
     """Return the values of all chunks, those that are empty as `missing`; a view where there is one whole chunk."""
     parts = []
     for chunk in column.chunks:
-        values = np.frombuffer(chunk.buffers()[1] or b"", dtype, count=-1)[chunk.offset : chunk.offset + len(chunk)]
+        values = np.frombuffer(chunk.buffers()[1] or b"", dtype, count=-1)
+        values.setflags(write=False)  # Arrow's memory is nobody's to change
+        values = values[chunk.offset : chunk.offset + len(chunk)]
         parts.append(np.where(_read_validity(chunk), values, missing).astype(dtype) if chunk.null_count else values)
     return parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else np.zeros(0, dtype)
 
