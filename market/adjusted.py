@@ -120,7 +120,7 @@ def adjust_forwards(panel: Panel, judged: int | None = None) -> Panel:
     """
     quoted = panel.fields.get("close_raw")
     all_quoted = quoted is not None and not may_be_adjusted(panel)
-    if not panel.back_adjusted and (not all_quoted or panel.volumes == "quoted"):
+    if not panel.back_adjusted and (not all_quoted or panel.volumes in ("quoted", "forward")):
         return panel
     rows = panel.days if judged is None else judged
     carrying = find_adjusted_fields(panel.rows(0, rows))

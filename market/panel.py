@@ -71,8 +71,9 @@ class Panel:
         The level of the prices (open, high, low, close) contains later splits and dividends, or may contain them;
         returns and ratios of prices do not. Not part of the digest.
     volumes : str
-        The stated kind of the volumes: "quoted" (as traded that day), "adjusted" (in shares of the last day), or empty;
-        "unknown" where it should have been stated (`adjust_forwards`). Not part of the digest.
+        The stated kind of the volumes: "quoted" (as traded that day), "adjusted" (in shares of the last day), "forward"
+        (in shares of the first day, as a synthetic market counts them), or empty; "unknown" where it should have been
+        stated (`adjust_forwards`). Not part of the digest.
     calendar : str
         The exchange whose sessions the days are, as exchange-calendars calls it; empty where nobody says it. Not part
         of the digest.

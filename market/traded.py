@@ -37,10 +37,10 @@ def measure_traded_money(panel: Panel) -> Frame:
 
     1. Quoted closes (`close_raw`) times volumes as traded. Volumes of unstated kind count as traded.
     2. Quoted closes times adjusted volumes over the recorded splits (`Panel.splits`) after the day.
-    3. Closes times volumes, both in shares of one day. So it is where nothing says otherwise, and where volumes are
-       adjusted and no splits are recorded: then dividends that the closes are adjusted for are missing from the money
-       of the days before them, and at other closes than those of the file (`adjust_forwards`) the money of each symbol
-       is wrong by one factor.
+    3. Closes times volumes, both in shares of one day. So it is where nothing says otherwise, where both count the
+       shares of the first day, and where volumes are adjusted and no splits are recorded: then dividends that the
+       closes are adjusted for are missing from the money of the days before them, and at other closes than those of the
+       file (`adjust_forwards`) the money of each symbol is wrong by one factor.
     4. Without quoted closes, where volumes are as traded and splits are recorded: closes times volumes in shares of the
        last day.
     """
@@ -57,6 +57,8 @@ def choose_traded_rule(fields: Mapping[str, Frame], volumes: str, *, has_splits:
     """Return how the money traded follows from fields, the kind of their volumes, and whether splits are recorded."""
     if "close_raw" not in fields:
         return "close*adjusted_volume" if volumes == "quoted" and has_splits else "close*volume"
+    if volumes == "forward":
+        return "close*volume"
     if volumes != "adjusted":
         return "close_raw*volume"
     return "close_raw*quoted_volume" if has_splits else "close*volume"

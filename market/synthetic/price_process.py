@@ -303,7 +303,7 @@ def build_quoted_panel(
     for values in fields.values():
         values[~listings.present] = np.nan
     built = Panel.build(listings.dates, listings.symbols, fields, listings.present, listings.list_labels(), notes)
-    return replace(built, volumes="quoted")
+    return replace(built, volumes="forward")
 
 
 def compute_log_prices(

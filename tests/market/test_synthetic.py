@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from alphaloom.market import MarketError, Panel, Plant, SyntheticConfig, simulate
+from alphaloom.market import MarketError, Panel, Plant, SyntheticConfig, measure_traded_money, simulate
 from alphaloom.market.synthetic.market import compute_daily_rank_ic
 
 SMALL = SyntheticConfig(seed=3, days=300, names=60)
@@ -100,6 +100,7 @@ def test_names_come_go_and_pause_and_shares_split() -> None:
     changes = ratio[1:] / ratio[:-1]
     steps = set(np.round(changes[np.isfinite(changes)], 6).tolist())
     assert {1.0, 0.25} <= steps <= {1.0, 0.25, 10.0}
+    np.testing.assert_allclose(measure_traded_money(panel), panel.fields["amount"], rtol=0.2)  # a split leaves it alone
 
 
 def test_returns_have_fat_tails_clustered_volatility_and_factors() -> None:
