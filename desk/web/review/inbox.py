@@ -59,9 +59,10 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Inbox:
-    """What waits, the most pressing first."""
+    """What waits, the most pressing first; and whether the workspace asks for a first judgement before the verdict."""
 
     waiting: tuple[Waiting, ...]
+    asks_blind: bool = False
 
     def next_after(self, href: str) -> str:
         """Return the page of the thing that follows another, or the inbox where nothing waits."""
@@ -74,10 +75,13 @@ def read_inbox(ledger: Ledger, person: str, now: datetime) -> Inbox:
 
     `now` decides which accepted factors are due to be looked at again.
     """
+    from ....risk import read_policy
+
     found = [*_list_books(ledger), *_list_alarms(ledger), *_list_cases(ledger, person), *_list_decay(ledger)]
     found += [*_list_seals(ledger), *_list_reviewed(ledger), *_list_due(ledger, now), *_list_texts(ledger)]
     order = {kind: place for place, kind in enumerate(KINDS)}
-    return Inbox(tuple(sorted(found, key=lambda one: (order[one.kind], one.since, one.href))))
+    waiting = tuple(sorted(found, key=lambda one: (order[one.kind], one.since, one.href)))
+    return Inbox(waiting, read_policy(ledger.workspace).judge_blind)
 
 
 def _list_cases(ledger: Ledger, person: str) -> Iterator[Waiting]:
