@@ -14,8 +14,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from datetime import date
-from functools import cached_property
-from typing import Any, Final, NoReturn
+from functools import cached_property, lru_cache
+from operator import attrgetter
+from typing import Any, Final, NoReturn, TypeAlias
 
 from ..ledger import JSON, compute_digest
 from .policy import AUDIT_RULES, STANDING_RULES, Policy, digest_policy
@@ -163,13 +164,14 @@ class Decision:
         Signals that may be traded, by asset.
     rulings
         One for each signal, by asset.
-    book
-        The rules of the whole book after all approved signals are traded.
+    after, about
+        The values of the rules of the whole book after all approved signals are traded, and the sector and the style
+        that break theirs, by rule.
     policy
         Digest of the policy.
     day
         ISO date of the decision.
-    standings
+    evidence
         What the record said of the evidence, by id.
     limits
         The limit of each rule: of a signal that increases an exposure, and of one that reduces.
@@ -180,12 +182,26 @@ class Decision:
     id: str
     approved: tuple[Approved, ...]
     rulings: tuple[Ruling, ...]
-    book: tuple[RuleCheck, ...]
+    after: tuple[Value, ...]
+    about: Mapping[str, str]
     policy: str
     day: str
-    standings: Mapping[str, JSON]
+    evidence: Standings
     limits: tuple[tuple[Value, ...], tuple[Value, ...]]
     rules: tuple[str, ...]
+
+    @cached_property
+    def book(self) -> tuple[RuleCheck, ...]:
+        """Return the rules of the whole book, in fixed order."""
+        rules = (*BOOK_RULES, *TOTAL_RULES)
+        start = ALL_RULES.index(rules[0])
+        limits = self.limits[0][start : start + len(rules)]
+        return make_checks(rules, self.after, limits, False, [self.about.get(rule, "") for rule in rules])
+
+    @property
+    def standings(self) -> dict[str, JSON]:
+        """Return what the record said of the evidence, as a JSON-able object."""
+        return {name: one.record() for name, one in self.evidence.items()}
 
     def record(self) -> dict[str, JSON]:
         """Return the decision as a JSON-able object, byte-identical for equal input."""
@@ -193,7 +209,7 @@ class Decision:
             "id": self.id,
             "day": self.day,
             "policy": self.policy,
-            "standings": dict(self.standings),
+            "standings": self.standings,
             "rules": list(self.rules),
             "limits": [list(limits) for limits in self.limits],
             "rulings": [ruling.record() for ruling in self.rulings],
@@ -227,21 +243,21 @@ def decide(signals: Sequence[Signal], state: BookState, policy: Policy, now: dat
     ordered = sorted(signals, key=_name_asset if len(counts) == len(signals) else _sort_key)
     judge = _Judge(state, policy, now, standings)
     drafts = [judge.draft(signal, counts[_name_asset(signal)] > 1) for signal in ordered]
-    after = judge.judge_together([case for case in drafts if isinstance(case, _Case)])
+    values, about, _ = judge.judge_together([case for case in drafts if isinstance(case, _Case)])
     rulings = tuple(case.rule(judge) if isinstance(case, _Case) else case for case in drafts)
-    name = _digest_input(ordered, judge)
+    name = _digest_input(drafts, judge)
     approved = tuple(
         Approved(signal, name, SEAL) for signal, ruling in zip(ordered, rulings, strict=True) if ruling.approved
     )
-    known = {one: standings[one].record() for one in sorted(standings)}
     return Decision(
         name,
         approved,
         rulings,
-        judge.describe_book(after),
+        (*judge.book, *values),
+        about,
         digest_policy(policy),
         now.isoformat(),
-        known,
+        {one: standings[one] for one in sorted(standings)},
         judge.limits,
         list_rules(policy),
     )
@@ -254,12 +270,24 @@ def read_checks(decision: Mapping[str, Any], ruling: Mapping[str, Any]) -> tuple
     return make_checks(rules, ruling["values"], limits, reduces, [ruling["about"].get(rule, "") for rule in rules])
 
 
-def _digest_input(signals: Sequence[Signal], judge: _Judge) -> str:
+_read_fields = attrgetter(*SIGNAL_FIELDS)
+
+
+def _digest_input(drafts: Sequence[_Case | Ruling], judge: _Judge) -> str:
     """Return the digest of everything that a decision rests on: lists alone, which have one spelling."""
-    rows = [list(describe_signal(signal).values()) for signal in signals]
+    rows = [
+        _list_fields(draft.change.signal) if isinstance(draft, _Case) else list(draft.signal.values())
+        for draft in drafts
+    ]
     known = [[name, judge.standings[name].digest_all] for name in sorted(judge.standings)]
     parts = [rows, judge.state.digest, digest_policy(judge.policy), judge.now.isoformat(), known]
     return compute_digest(json.dumps(parts, separators=(",", ":")).encode())
+
+
+def _list_fields(signal: Signal) -> list[JSON]:
+    """Return the values of a well-formed signal's record."""
+    *values, until = _read_fields(signal)
+    return [*values, until.isoformat()]
 
 
 def describe_signal(signal: Signal) -> dict[str, JSON]:
@@ -296,6 +324,8 @@ class _Case:
         )
 
 
+_Weight: TypeAlias = tuple[tuple[Value, ...], Mapping[str, str], bool]
+"""The values of the rules on totals, the sector and the style that break theirs by rule, and whether all fit."""
 WELL_FORMED: Final = (0, 0)
 """Values of the rules of form that a signal passes."""
 
@@ -313,17 +343,15 @@ class _Judge:
     def __post_init__(self) -> None:
         """Prepare what is the same for every signal."""
         self.limits = (list_limits(self.policy), list_limits(self.policy, reduces=True))
-        self._book = measure_book(self.state, self.policy)
-        self._book_holds = tuple(self._hold(BOOK_RULES, self._book, reduces) for reduces in (False, True))
+        self._bounds = tuple(_list_bounds(limits, reduces) for reduces, limits in enumerate(self.limits))
+        self.book = measure_book(self.state, self.policy)
+        self._book_holds = tuple(self._hold(BOOK_RULES, self.book, reduces) for reduces in (False, True))
 
-    def _hold(self, rules: Sequence[str], values: Sequence[Value], reduces: bool) -> bool:
-        """Tell whether all of some rules, which stand beside each other, hold as far as they bind."""
-        if not rules:
-            return True
-        start = ALL_RULES.index(rules[0])
-        limits = self.limits[reduces][start : start + len(rules)]
-        for rule, value, limit in zip(rules, values, limits, strict=True):
-            if not holds(value, limit) and (not reduces or rule in ALWAYS_BINDING):
+    def _hold(self, rules: tuple[str, ...], values: Sequence[Value], reduces: bool) -> bool:
+        """Tell whether all of a group of rules hold as far as they bind."""
+        for place, limit in self._bounds[reduces][rules]:
+            value = values[place]
+            if value is None or not 0 <= value <= limit:
                 return False
         return True
 
@@ -339,7 +367,7 @@ class _Judge:
         own = measure_own(change, self.state, self.policy, self.now)
         stands = (proven or reduces) and self._book_holds[reduces] and self._hold(OWN_RULES, own, reduces)
         found = len(STANDING_RULES)
-        return _Case(change, reduces, (*evidence[:found], *own, *self._book), evidence[found:], about, stands)
+        return _Case(change, reduces, (*evidence[:found], *own, *self.book), evidence[found:], about, stands)
 
     def _judge_evidence(self, evidence: str) -> tuple[tuple[Value, ...], dict[str, str], bool]:
         if evidence not in self._evidence:
@@ -347,17 +375,37 @@ class _Judge:
             texts = dict(zip((*STANDING_RULES, *AUDIT_RULES), about, strict=False))
             found = len(STANDING_RULES)
             proven = self._hold(STANDING_RULES, values[:found], False)
-            proven &= self._hold(AUDIT_RULES if self.policy.audited else (), values[found:], False)
+            if self.policy.audited:
+                proven &= self._hold(AUDIT_RULES, values[found:], False)
             self._evidence[evidence] = values, texts, proven
         return self._evidence[evidence]
 
-    def judge_together(self, cases: Sequence[_Case]) -> Totals:
+    def judge_together(self, cases: Sequence[_Case]) -> _Weight:
         """Give each case its totals: of the largest batch that fits, else of the batch up to it.
 
-        Returns the totals of the book with all that is approved traded.
+        Returns the weight of the book with all that is approved traded.
         """
         rising = sorted((case for case in cases if not case.reduces), key=_size_key)
         reducing = [case for case in cases if case.reduces]
+        totals = Totals.of(self.state, self.policy)
+        for case in (*reducing, *rising):
+            totals.trade(case.change, case.stands)
+        whole = self._weigh(totals)
+        if whole[2]:  # the usual case: no smaller batch has to be weighed
+            for case in cases:
+                case.totals = whole[0]
+            if all(case.stands for case in cases):
+                return whole
+        else:
+            self._judge_by_size(reducing, rising)
+        after = Totals.of(self.state, self.policy)
+        for case in cases:
+            if case.stands and case.fits:
+                after.trade(case.change, stands=True)
+        return self._weigh(after)
+
+    def _judge_by_size(self, reducing: Sequence[_Case], rising: Sequence[_Case]) -> None:
+        """Give each case its totals where the whole batch does not fit; `rising` begins with the smallest change."""
         totals = Totals.of(self.state, self.policy)
         for case in reducing:
             totals.trade(case.change, case.stands)
@@ -371,25 +419,25 @@ class _Judge:
         for place, case in enumerate(rising, start=1):
             values, about, case.fits = found[max(place, most)]
             case.totals, case.about = values, {**case.about, **about}
-        after = Totals.of(self.state, self.policy)
-        for case in cases:
-            if case.stands and case.fits:
-                after.trade(case.change, stands=True)
-        return after
 
-    def _weigh(self, totals: Totals) -> tuple[tuple[Value, ...], dict[str, str], bool]:
-        """Return the values of the rules on totals, the sector and the style that break theirs, and whether all fit."""
+    def _weigh(self, totals: Totals) -> _Weight:
         values = totals.measure()
         fits = self._hold(TOTAL_RULES, values, False)
         return values, {} if fits else totals.name_broken(values), fits
 
-    def describe_book(self, totals: Totals) -> tuple[RuleCheck, ...]:
-        """Return the rules of the whole book."""
-        values, about, _ = self._weigh(totals)
-        rules = (*BOOK_RULES, *TOTAL_RULES)
-        start = ALL_RULES.index(rules[0])
-        limits = self.limits[0][start : start + len(rules)]
-        return make_checks(rules, (*self._book, *values), limits, False, [about.get(rule, "") for rule in rules])
+
+@lru_cache(maxsize=64)
+def _list_bounds(limits: tuple[Value, ...], reduces: int) -> dict[tuple[str, ...], list[tuple[int, int]]]:
+    """Return for each group of rules the place and the limit of those that can refuse a signal."""
+    known = dict(zip(ALL_RULES, limits, strict=False))  # the audited rules stand last, and only some policies have them
+    return {
+        rules: [
+            (place, limit)
+            for place, rule in enumerate(rules)
+            if (limit := known.get(rule)) is not None and (not reduces or rule in ALWAYS_BINDING)
+        ]
+        for rules in (STANDING_RULES, OWN_RULES, BOOK_RULES, TOTAL_RULES, AUDIT_RULES)
+    }
 
 
 def _name_asset(signal: Signal) -> str:

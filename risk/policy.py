@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Final, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, field_validator
@@ -118,6 +118,15 @@ class RiskLimits(BaseModel):
         description="attributes that the evidence may not carry: groupings of the panel, size, restricted, "
         "not_shortable",
     )
+
+    def __hash__(self) -> int:
+        """Return a hash that is computed once: each decision looks up what it derived from its policy."""
+        return self.hashed
+
+    @cached_property
+    def hashed(self) -> int:
+        """The hash of all limits."""
+        return hash(self.model_dump_json())
 
     @field_validator("restricted", "not_shortable")
     @classmethod

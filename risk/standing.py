@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final
 
 from ..ledger import JSON, compute_digest
@@ -111,6 +111,10 @@ class Standing:
         audited: dict[str, JSON] = {"exposures": [one.record() for one in self.exposures]} if self.exposures else {}
         return {**fields, "members": list(self.members), **audited}
 
+    def __hash__(self) -> int:
+        """Return the hash of the record's digest, which is computed once."""
+        return hash(self.digest_all)
+
     @cached_property
     def digest_all(self) -> str:
         """Return the SHA-256 of the record; computed once, for a standing is behind many decisions."""
@@ -133,6 +137,14 @@ def measure_standing(
     signal names carry, or have no audit of: what members carry counts as far as their combination carries it.
     """
     found, lost = _gather(evidence, standings)
+    return _measure_found(found, lost, list_ids(evidence), policy, now)
+
+
+@lru_cache(maxsize=256)
+def _measure_found(
+    found: tuple[Standing, ...], lost: tuple[str, ...], ids: tuple[str, ...], policy: Policy, now: date
+) -> tuple[tuple[int | None, ...], tuple[str, ...]]:
+    """Return the values and the worst ids: many decisions of a day rest on the same evidence."""
     actuals: dict[str, tuple[int | None, str]] = {"original": _measure_likeness(found, lost, policy, now)}
     for rule, fails in _list_rules(policy):
         failing = [one.factor_id for one in found if fails(one) and not policy.excepts(rule, one.factor_id, now)]
@@ -140,7 +152,7 @@ def measure_standing(
         actuals[rule] = (len(failing), failing[0] if failing else "")
     values = [actuals[rule] for rule in STANDING_RULES]
     if policy.audited:
-        values.append(_count_exposed([one for one in found if one.factor_id in list_ids(evidence)], lost, policy, now))
+        values.append(_count_exposed([one for one in found if one.factor_id in ids], lost, policy, now))
     return tuple(value for value, _ in values), tuple(about for _, about in values)
 
 
@@ -165,13 +177,18 @@ def _list_rules(policy: Policy) -> list[tuple[str, Callable[[Standing], bool]]]:
     ]
 
 
-def _gather(evidence: str, standings: Standings) -> tuple[list[Standing], list[str]]:
+def _gather(evidence: str, standings: Standings) -> tuple[tuple[Standing, ...], tuple[str, ...]]:
     """Return the standings of the ids and of their members, and the ids without one."""
-    standings = {name: one for name, one in standings.items() if one.factor_id == name}  # another's proves nothing
+    found, lost = [], []
     names = list(dict.fromkeys(list_ids(evidence)))
     for name in names:  # grows while it is read: members of members, each once
-        names += [member for member in (standings[name].members if name in standings else ()) if member not in names]
-    return [standings[name] for name in names if name in standings], [name for name in names if name not in standings]
+        standing = standings.get(name)
+        if standing is None or standing.factor_id != name:  # another's proves nothing
+            lost.append(name)
+            continue
+        found.append(standing)
+        names += [member for member in standing.members if member not in names]
+    return tuple(found), tuple(lost)
 
 
 def _measure_likeness(

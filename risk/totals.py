@@ -66,14 +66,19 @@ class Totals:
 
     def _trade_groups(self, change: SignalChange, stands: bool) -> None:
         facts = self.state.assets.get(change.signal.asset, UNKNOWN)
+        traded, sizes = change.change_e8, facts.styles
         if self.policy.sector_cap_bp is not None:
-            self.sectors.setdefault(facts.sector, NetSum()).add(change.change_e8, stands)
+            if facts.sector not in self.sectors:
+                self.sectors[facts.sector] = NetSum()
+            self.sectors[facts.sector].add(traded, stands)
         for style, total in self.styles.items():
-            size = facts.styles.get(style)
+            size = sizes.get(style)
             if size is None:
                 total.add_unknown(change.held_e8, change.signal.target_e8, stands)
+            elif stands:  # most changes: without a call
+                total.net += traded * size
             else:
-                total.add(change.change_e8 * size, stands)
+                total.add(traded * size, stands)
 
     def measure(self) -> tuple[Value, ...]:
         """Return the values of `TOTAL_RULES`."""
