@@ -209,7 +209,7 @@ class ProgressMeter:
             niches=count_niches(log.ledger, log.run),
             message=message,
             elapsed_s=self.worked_s + elapsed,
-            remaining_s=self._extrapolate(elapsed),
+            remaining_s=None if phase == STATUS_PAUSED else self._extrapolate(elapsed),
         )
 
     def _extrapolate(self, elapsed: float) -> float | None:

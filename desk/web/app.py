@@ -247,7 +247,8 @@ def _build_page(desk: Desk, page: Page, *, as_json: bool = False) -> Handler:
             if as_json:
                 return JSONResponse(asdict(facts))
             option = workspace_option(name_workspace(desk.workspace))
-            return HTMLResponse(render(page.template, facts, signer, request.url.path, option))
+            recorded = request.query_params.get("recorded", "")
+            return HTMLResponse(render(page.template, facts, signer, request.url.path, option, recorded))
 
     return _in_thread(load)
 

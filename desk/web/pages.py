@@ -28,6 +28,13 @@ PLACES = (
     ("/record", "Record"),
 )
 """The places of the app, in the order in which every page names them."""
+RECORDED = {
+    "approve": "Your approval is recorded.",
+    "reject": "Your rejection is recorded.",
+    "ask": "Your request for a change is recorded.",
+    "undo": "Your decision is taken back.",
+}
+"""What the page says that follows a decision on a case."""
 
 
 @dataclass(frozen=True)
@@ -68,9 +75,18 @@ class Problem:
     ways: Sequence[tuple[str, str]] = ()
 
 
-def render(template: str, facts: object, person: Signer | None, place: str = "", option: str = "") -> str:
-    """Return a page's HTML; `option` ends each command that the page names, so that it works on this workspace."""
-    names = {"page": facts, "person": person, "place": place, "option": option, "places": PLACES}
+def render(
+    template: str, facts: object, person: Signer | None, place: str = "", option: str = "", recorded: str = ""
+) -> str:
+    """Return a page's HTML.
+
+    `option` ends each command that the page names, so that it works on this workspace. `recorded` is the word for the
+    decision that led to the page; a word that means nothing here is left out.
+    """
+    words = RECORDED.get(recorded, "")
+    names = {
+        "page": facts, "person": person, "place": place, "option": option, "places": PLACES, "recorded": words,
+    }  # fmt: skip  # a table
     page: str = _environment().get_template(template).render(names)
     return page.strip() + "\n"
 

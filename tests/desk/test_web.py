@@ -119,7 +119,8 @@ def test_a_decision_is_recorded_with_what_was_on_the_screen_and_leads_to_what_wa
     assert '<a href="">' in refused.text
     answer = client.post(place, headers=SAME, data={"choice": "approve", "shown": shown[1], "comment": "clear reason"})
     assert answer.status_code == 303
-    assert answer.headers["location"] == f"/runs/r1/alarms/{LEAK}"
+    assert answer.headers["location"] == f"/runs/r1/alarms/{LEAK}?recorded=approve"
+    assert "Your approval is recorded." in client.get(answer.headers["location"]).text
     with desk.open() as ledger:
         decision = Reviews.of(ledger, ledger.runs.find("r1")).decision(CASE)
         assert decision

@@ -120,7 +120,8 @@ def decide(view: PageRequest, form: dict[str, str]) -> str:
     comment = form.get("comment", "").strip()
     request = CaseRequest(name, cast("ReviewChoice", choice), comment, view.person, view.signed_at, shown)
     decide_case(view.ledger, view.ledger.runs.find(reviews.run), request)
-    return read_inbox(view.ledger, view.person, view.now).next_after(f"/runs/{reviews.run}/cases/{name}")
+    following = read_inbox(view.ledger, view.person, view.now).next_after(f"/runs/{reviews.run}/cases/{name}")
+    return f"{following}?recorded={choice}"
 
 
 def refuse_changed(form: dict[str, str], shown: str, case: str) -> None:
