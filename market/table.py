@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ..ledger.files import check_given
 from .errors import Audit, Finding, quote_cell, refuse_missing, unusable_error
-from .forms.arrays import to_integers
+from .forms.arrays import decode_values, to_integers
 from .forms.names import NUMBERED, ROW_NUMBERS, SAME_NAMES, UNNAMED, find_same, guess_meant
 from .forms.text_file import TextForm, find_text_form
 from .reading import AS_IT_STANDS, Reading
@@ -176,7 +176,8 @@ def _read_parquet(path: Path) -> RawTable:
 def from_arrow(table: pa.Table, path: Path) -> RawTable:
     """Return a table in memory; columns that pandas wrote with two levels have two labels."""
     labels = _split_levels(table)
-    return RawTable(path, labels, tuple(table.columns), np.arange(1, table.num_rows + 1), from_text=False)
+    columns = tuple(column if is_text(column.type) else decode_values(column) for column in table.columns)
+    return RawTable(path, labels, columns, np.arange(1, table.num_rows + 1), from_text=False)
 
 
 def _split_levels(table: pa.Table) -> tuple[tuple[str, ...], ...]:
