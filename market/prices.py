@@ -20,6 +20,10 @@ from .panel import PRICE_FIELDS, REQUIRED_FIELDS
 from .table import Table, encode_words, find_missing_columns, is_text, read_symbols
 
 CONTRADICTION = "with other figures than an earlier one of the same cell: only the source says which is right"
+WITHIN_DAY = (
+    "one row a day and symbol is read, and these are bars within a day: make one row of each day, with its first open, "
+    "highest high, lowest low, last close and the sum of its volumes"
+)
 ZERO_VOLUME = "their size is taken as their sector's mean, which changes scores: give their volume, or a column cap"
 MIN_VOLUMES, MIN_FINE_SHARE = 20, 0.5
 """Volumes from which on, and share with a third digit, that may be thousands."""
@@ -302,6 +306,10 @@ def _judge_repeats(
     def compare(row: int) -> str:
         return f"{describe(row)}, with {_name_difference(prices, row, first_of[row])}"
 
+    if audit.within_day:
+        audit.total += len(rows)
+        audit.findings.append(Finding(0, "date, symbol", f"{describe(int(rows[0]))}: {WITHIN_DAY}"))
+        return prices
     audit.add_rows("date, symbol", np.sort(rows[~equal]), compare)
     if not equal.all():
         audit.findings.append(Finding(0, "date, symbol", f"{format_count(int((~equal).sum()), 'row')} {CONTRADICTION}"))

@@ -151,4 +151,5 @@ def _take_over(own: Audit, path: Path, audit: Audit) -> None:
     audit.findings += [replace(finding, column=f"{path.name} {finding.column}".strip()) for finding in own.findings]
     audit.total += own.total
     audit.needs_setting |= own.needs_setting
+    audit.within_day |= own.within_day
     audit.notes += [note for note in own.notes if note not in audit.notes]

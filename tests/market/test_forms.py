@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 import pytest
 
+from alphaloom.ledger import AlphaloomError
 from alphaloom.market import Panel, PanelError, PanelSource, Reading, read_panel
 
 FIELDS = ("open", "high", "low", "close", "volume")
@@ -206,7 +207,9 @@ DATES = {
     "%d-%b-%Y": {},
     "%B %d, %Y": {},
     "%d/%m/%y": {"dates": "day_first"},
-    "%Y-%m-%d 00:00:00-05:00": {"time_zone": "America/New_York"},
+    "%Y-%m-%d 00:00:00+00:00": {},
+    "%d.%m.%Y 00:00:00+09:00": {},
+    "%Y-%m-%d 00:30:00-05:00": {"time_zone": "America/New_York"},
     "%Y-%m-%dT05:00:00Z": {"time_zone": "America/New_York"},
     "%Y-%m-%d 16:00": {"time_zone": "America/New_York"},
 }
@@ -241,6 +244,14 @@ def test_both_orders_in_a_column_are_told(tmp_path: Path, frame: pd.DataFrame) -
     assert "day_first" not in message
 
 
+def test_dates_that_a_spreadsheet_has_read_in_part_are_refused(tmp_path: Path, frame: pd.DataFrame) -> None:
+    dates = [day.strftime("%Y-%d-%m" if day.day <= 12 else "%d/%m/%Y") for day in frame["date"]]
+    message = refused(text_file(tmp_path, frame.assign(date=dates)), dates="day_first")
+    assert "dates with the year first (row 1: '2013-02-01') and " in message
+    assert "'14/01/2013'): a spreadsheet program that reads some dates" in message
+    assert len(message.splitlines()) == 3
+
+
 @pytest.mark.parametrize(("form", "count"), [("excel", lambda day: (day - pd.Timestamp("1899-12-30")).days)])
 def test_numbers_of_days_are_read_when_said(
     tmp_path: Path, frame: pd.DataFrame, panel: Panel, form: str, count: Callable[[pd.Timestamp], int]
@@ -273,6 +284,30 @@ def test_a_zoned_column_is_its_day_in_the_zone_of_the_settings(
     zoned.to_parquet(tmp_path / "prices.parquet")
     assert "time_zone: America/New_York" in refused(tmp_path / "prices.parquet")
     assert read_panel(PanelSource(tmp_path / "prices.parquet", reading=Reading(time_zone="America/New_York"))) == panel
+
+
+@pytest.mark.parametrize("own", ["UTC", "Asia/Tokyo", "America/New_York"])
+@pytest.mark.parametrize("kind", ["csv", "parquet", "unix"])
+def test_midnights_are_the_days_that_are_written(
+    tmp_path: Path, frame: pd.DataFrame, panel: Panel, own: str, kind: str
+) -> None:
+    zoned = frame.assign(date=frame["date"].dt.tz_localize("UTC" if kind == "unix" else own))
+    counted = zoned.assign(date=zoned["date"].dt.as_unit("s").astype("int64"))
+    path, form = tmp_path / f"prices.{'parquet' if kind == 'parquet' else 'csv'}", "unix" if kind == "unix" else ""
+    zoned.to_parquet(path) if kind == "parquet" else (counted if form else zoned).to_csv(path, index=False)
+    assert read_panel(PanelSource(path, reading=Reading(dates=form))) == panel  # type: ignore[arg-type]
+    message = refused(path, dates=form, time_zone="America/Los_Angeles")
+    assert "time_zone: America/Los_Angeles makes 2013-01-01 of" in message
+    assert "leave time_zone out" in message
+
+
+def test_bars_within_a_day_are_told(tmp_path: Path, frame: pd.DataFrame) -> None:
+    bars = pd.concat([frame.assign(date=frame["date"] + pd.Timedelta(hours=hour)) for hour in (10, 15)])
+    for path in (text_file(tmp_path, bars), tmp_path / "bars.parquet"):
+        bars.to_parquet(tmp_path / "bars.parquet")
+        message = refused(path, time_zone="America/New_York")
+        assert "these are bars within a day: make one row of each day" in message
+        assert "drop_equal" not in message
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "cp1252"])
@@ -519,8 +554,21 @@ def test_an_error_in_a_wide_table_names_row_and_symbol(tmp_path: Path, frame: pd
 
 
 def test_a_zone_that_is_none_is_refused() -> None:
-    with pytest.raises(ValueError, match="'Mars' is no time zone"):
+    with pytest.raises(AlphaloomError, match="'Mars' is no time zone; allowed: a name such as") as error:
         Reading(time_zone="Mars")
+    assert "pydantic" not in str(error.value)
+    with pytest.raises(AlphaloomError, match="dates: "):
+        PanelSource(Path("prices.csv"), reading={"dates": "dmy"})  # type: ignore[arg-type]
+    with pytest.raises(PanelError, match="a dict of its settings, not str"):
+        PanelSource(Path("prices.csv"), reading="dmy")  # type: ignore[arg-type]
+
+
+def test_a_path_is_a_source_and_a_dict_a_reading(tmp_path: Path, frame: pd.DataFrame, panel: Panel) -> None:
+    path = text_file(tmp_path, frame.assign(date=frame["date"].dt.strftime("%d/%m/%y")))
+    assert read_panel(PanelSource(path, reading={"dates": "day_first"})) == panel  # type: ignore[arg-type]
+    assert read_panel(str(text_file(tmp_path, frame))) == panel
+    with pytest.raises(PanelError, match=r"panel_from\(frame\)"):
+        read_panel(frame)  # type: ignore[arg-type]
 
 
 def test_text_with_codes_and_empty_cells_is_read(tmp_path: Path) -> None:

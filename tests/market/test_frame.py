@@ -45,7 +45,9 @@ def test_wide_frames_are_read_with_two_levels_or_one_for_each_field(frame: pd.Da
 
 
 def test_a_zone_of_the_index_is_asked_for(frame: pd.DataFrame) -> None:
-    wide = yahoo(frame).tz_localize("America/New_York")
+    midnights = yahoo(frame).tz_localize("America/New_York")
+    assert panel_from(midnights) == panel_from(frame)
+    wide = midnights.tz_convert("UTC")
     with pytest.raises(PanelError, match="time_zone: America/New_York"):
         panel_from(wide)
     assert panel_from(wide, reading=Reading(time_zone="America/New_York")) == panel_from(frame)
