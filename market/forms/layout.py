@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from ..reading import Reading
 from ..table import RawTable, is_text
 from .days import parse_date
-from .names import FIELD_NAMES, INDEX_NAMES, PRICES, ROW_NUMBERS, SAME_NAMES, plain_name, split_label
+from .names import FIELD_NAMES, INDEX_NAMES, PRICES, ROW_NUMBERS, SAME_NAMES, plain_name, split_labels
 
 TIDY, TWO_LEVELS, ONE_FIELD, DATES_ACROSS = "tidy", "two levels", "one field", "dates across"
 MIN_SYMBOLS = 2
@@ -60,10 +60,9 @@ def find_layout(raw: RawTable, reading: Reading) -> TableLayout:
     if index < 0:
         return TableLayout(TIDY)
     others = [place for place in range(len(names)) if place != index and not ROW_NUMBERS.fullmatch(names[place])]
-    pairs = {place: split_label(raw.labels[place][0].strip()) for place in others}
-    if len(others) >= MIN_SYMBOLS and all(pairs.values()):
-        found = [(place, pair) for place, pair in pairs.items() if pair]
-        return _collect(index, [(pair[0], pair[1], place) for place, pair in found])
+    pairs = split_labels([raw.labels[place][0].strip() for place in others])
+    if len(others) >= MIN_SYMBOLS and pairs:
+        return _collect(index, [(*pair, place) for pair, place in zip(pairs, others, strict=True)])
     if len(others) < MIN_SYMBOLS or _holds_fields([plain_name(names[place]) for place in others]):
         return TableLayout(TIDY)
     symbols = [("", raw.labels[place][0].strip(), place) for place in others]

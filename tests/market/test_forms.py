@@ -106,14 +106,25 @@ def test_levels_without_names_are_read(
     assert read_panel(PanelSource(tmp_path / "prices.parquet")) == panel
 
 
-@pytest.mark.parametrize("pattern", ["{1}_{0}", "{0}.{1}", "{1} {0}"])
+@pytest.mark.parametrize("adjusted", ["adj_close", "Adj Close", "Adjusted", ""])
+@pytest.mark.parametrize(
+    "pattern", ["{1}_{0}", "{0}.{1}", "{1} {0}", "{1}:{0}", "{1}-{0}", "{0}_{1}", "{1} - {0}", "('{0}', '{1}')"]
+)
 def test_names_of_field_and_symbol_in_one_are_read(
-    tmp_path: Path, frame: pd.DataFrame, panel: Panel, pattern: str
+    tmp_path: Path, frame: pd.DataFrame, panel: Panel, pattern: str, adjusted: str
 ) -> None:
-    wide = frame.pivot(index="date", columns="symbol")
+    given = frame.assign(**{adjusted: frame["close"] * 0.9}) if adjusted else frame
+    wide = given.pivot(index="date", columns="symbol")
     wide.columns = pd.Index([pattern.format(*pair) for pair in wide.columns])
     wide.to_csv(tmp_path / "prices.csv")
     assert read_panel(PanelSource(tmp_path / "prices.csv")) == panel
+
+
+def test_symbols_that_are_called_as_fields_are_told_from_fields(tmp_path: Path, frame: pd.DataFrame) -> None:
+    wide = frame.replace({"symbol": {"AAA": "LOW", "BRK.B": "OPEN"}}).pivot(index="date", columns="symbol")
+    wide.columns = pd.Index([f"{symbol}_{name}" for name, symbol in wide.columns])
+    wide.to_csv(tmp_path / "prices.csv")
+    assert read_panel(PanelSource(tmp_path / "prices.csv")).symbols == ("0005.HK", "LOW", "OPEN")
 
 
 def test_a_table_of_closes_says_what_is_missing(tmp_path: Path, frame: pd.DataFrame) -> None:
