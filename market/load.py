@@ -147,7 +147,7 @@ def build_panel(prices: Prices, source: PanelSource, audit: Audit) -> Panel:
     if changes is not None:
         prices = changes.join(prices, audit)
     prices = check_sessions(prices, source.calendar, source.reading.closed_days, audit)
-    prices = check_cells(prices, source.as_of, audit, source.reading.duplicates)
+    prices = check_cells(prices, source.as_of, audit, source.reading)
     groups: dict[str, list[str]] = {}
     sector_notes: tuple[str, ...] = ()
     if source.sectors is not None:

@@ -15,8 +15,9 @@ from .errors import Audit, Finding, format_count, quote_cell, unusable_error
 from .forms.days import MISSING_DAY, read_days
 from .forms.known import KNOWN_COLUMN, find_early, read_known_days
 from .forms.names import FIELD_NAME, UNNAMED, VENDOR_FIELDS, VENDOR_NAMES, guess_meant
-from .forms.numbers import DECIMAL_QUESTION, looks_numeric, read_number_columns
+from .forms.numbers import DECIMAL_COMMA, DECIMAL_QUESTION, looks_numeric, read_number_columns
 from .panel import PRICE_FIELDS, REQUIRED_FIELDS
+from .reading import Reading
 from .table import Table, encode_words, find_missing_columns, is_text, read_symbols
 
 CONTRADICTION = "with other figures than an earlier one of the same cell: only the source says which is right"
@@ -136,10 +137,12 @@ def refuse_other_table(table: Table) -> None:
             raise unusable_error(table.path, what, hint)
 
 
-def check_cells(prices: Prices, as_of: date | None, audit: Audit, duplicates: str = "refuse") -> Prices:
+def check_cells(prices: Prices, as_of: date | None, audit: Audit, reading: Reading) -> Prices:
     """Add everything that is wrong in the cells to the audit, and return them without rows that repeat another one."""
     check_values(prices.fields, audit)
-    prices = check_rows(prices, duplicates, audit)
+    if not reading.decimal:
+        ask_about_thousands(prices, audit)
+    prices = check_rows(prices, reading.duplicates, audit)
     if as_of is not None:
         check_as_of(prices.days, as_of, audit)
     return replace(prices, notes=(*prices.notes, *note_empty_fields(prices)))
@@ -170,12 +173,19 @@ def read_fields(table: Table, audit: Audit, derive: Mapping[str, str]) -> dict[s
     for name in REQUIRED_FIELDS if not undecided else ():
         if name in fields and name not in refused and not np.isfinite(fields[name]).any():
             audit.add(Finding(0, name, "the column holds no number at all"))
-    if "volume" in fields and (example := find_thousands(fields["volume"])):
-        audit.notes.append(
-            f"volume: every cell is below 1,000 with three digits behind a point, such as {example}: "
-            "if the points stand between thousands, write the volumes without them"
-        )
     return fields
+
+
+def ask_about_thousands(prices: Prices, audit: Audit) -> None:
+    """Ask what the points of volumes such as 575.408 are, where all volumes are like that."""
+    if "volume" not in prices.fields or not (example := find_thousands(prices.fields["volume"])):
+        return
+    mark = "comma" if any(note.startswith(DECIMAL_COMMA) for note in prices.notes) else "point"
+    audit.ask(
+        "volume",
+        f"every cell is below 1,000 with three digits behind its {mark}, such as {example}: if these are thousands, "
+        f"write the volumes without a mark between them; if they are decimals, say decimal: {mark}",
+    )
 
 
 def find_thousands(volume: NDArray[np.float64]) -> str:

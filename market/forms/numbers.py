@@ -38,6 +38,7 @@ CURRENCY_BEFORE = r"^([-+]?)\s*(US\$|[$€£¥₹]|USD|EUR|GBP|CHF|JPY)\s*"
 CURRENCY_AFTER = r"\s*(US\$|[$€£¥₹]|USD|EUR|GBP|CHF|JPY)$"
 PLACEHOLDER = "it is text, not a number: leave the cell empty where a value is missing, or say"
 SAMPLE_CELLS = 1000
+DECIMAL_COMMA = "numbers: decimal comma"
 DECIMAL_QUESTION = "say decimal: point or decimal: comma"
 
 
@@ -143,7 +144,7 @@ def _decide_mark(
         audit.ask(doubts[0], f"{what}: {DECIMAL_QUESTION}")
         return ""
     if commas:
-        audit.notes.append(f"numbers: decimal comma, as {commas[1]} in {commas[0]} shows")
+        audit.notes.append(f"{DECIMAL_COMMA}, as {commas[1]} in {commas[0]} shows")
     elif points:
         audit.notes.append(f"numbers: decimal point, as {points[1]} in {points[0]} shows")
     return "comma" if commas else "point"

@@ -466,9 +466,15 @@ def test_points_that_may_be_decimals_or_thousands_are_asked_for(tmp_path: Path, 
     assert read_panel(PanelSource(path, reading=Reading(decimal="comma"))).fields["high"][5, 0] == 1300.0
 
 
-def test_volumes_that_may_be_thousands_are_noted(tmp_path: Path, frame: pd.DataFrame) -> None:
-    read = read_panel(PanelSource(text_file(tmp_path, frame.assign(volume=frame["volume"] // 1000 / 1000))))
-    assert [note for note in read.notes if note.startswith("volume: every cell is below 1,000 with three digits")]
+@pytest.mark.parametrize("layout", ["tidy", "wide"])
+def test_volumes_that_may_be_thousands_are_asked_for(tmp_path: Path, frame: pd.DataFrame, layout: str) -> None:
+    given = frame.assign(volume=frame["volume"] // 1000 / 1000)
+    path = tmp_path / "prices.csv"
+    given.to_csv(path, index=False) if layout == "tidy" else given.pivot(index="date", columns="symbol").to_csv(path)
+    message = refused(path)
+    assert "volume: every cell is below 1,000 with three digits behind its point, such as " in message
+    assert "if they are decimals, say decimal: point" in message
+    assert np.nanmax(read_panel(PanelSource(path, reading=Reading(decimal="point"))).fields["volume"]) < 10
 
 
 def test_the_decimal_point_of_numbers_in_text_is_noted(tmp_path: Path, frame: pd.DataFrame) -> None:
