@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 
 from ..ledger.files import check_given
 from .errors import Audit, Finding, quote_cell, refuse_missing, unusable_error
-from .forms.arrays import decode_values, to_integers
-from .forms.names import NUMBERED, ROW_NUMBERS, SAME_NAMES, UNNAMED, find_same, guess_meant
+from .forms.arrays import decode_values, is_text, to_integers
+from .forms.names import NUMBERED, ROW_NUMBERS, SAME_NAMES, UNNAMED, find_same
+from .forms.plausible import suggest_columns
 from .forms.text_file import TextForm, find_text_form
 from .reading import AS_IT_STANDS, Reading
 
@@ -32,7 +33,6 @@ WORKBOOK_SUFFIXES = (".xlsx", ".xlsm")
 OLD_WORKBOOK_SUFFIXES = (".xls", ".xlsb", ".ods", ".numbers")
 OTHER_FILES = ("from", "to", "known", "period", "sector", "industry", "dividend", "split", "new_symbol")
 """Fields of the files beside the prices, whose columns the price table need not have."""
-MAX_COLUMNS_NAMED = 6
 BLOCK_BYTES = 1 << 20
 """Bytes that Arrow reads at once by default."""
 NAN_SYMBOLS = ("nan", "NaN", "null", "None", "NULL", "-", "N/A", "#N/A")
@@ -326,25 +326,11 @@ def _apply_same_names(
 
 def find_missing_columns(table: Table, required: Sequence[str]) -> list[Finding]:
     """Return a finding for each required column that the file lacks, with the columns that may be meant."""
-    present = list(table.columns)
     absent = [name for name in required if name not in table.columns]
-    meant = {name: guess_meant(name, present, required) for name in absent}
-    free = [name for name in present if name not in required and name not in meant.values()]
-    unmet = sum(not name for name in meant.values())
-    if len(free) < unmet:  # the free columns cannot be all that is missing, so each would be a guess
-        free = []
-    return [Finding(0, name, f"the column is missing{_suggest(name, meant[name], free)}") for name in absent]
-
-
-def _suggest(name: str, meant: str, free: Sequence[str]) -> str:
-    """Return which column may be meant by one that is missing, and the setting that says so."""
-    if meant or len(free) == 1:
-        other = meant or free[0]
-        return f"; if it is {other!r}, say columns: {{{name}: {other}}}"
-    if not free:
-        return ""
-    more = ", ..." if len(free) > MAX_COLUMNS_NAMED else ""
-    return f"; if it is one of {', '.join(free[:MAX_COLUMNS_NAMED])}{more}, say columns: {{{name}: ITS NAME}}"
+    if not absent:
+        return []
+    guesses = suggest_columns(table.columns, absent, required)
+    return [Finding(0, name, f"the column is missing{guess}") for name, guess in zip(absent, guesses, strict=True)]
 
 
 def read_symbols(table: Table, name: str, audit: Audit) -> tuple[NDArray[np.int64], tuple[str, ...]]:
@@ -387,13 +373,6 @@ def encode_words(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], list[str]]
         return codes, words
     number = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)  # the last one stands for an empty cell
     return number[codes], [word for word, keep in zip(words, kept, strict=True) if keep]
-
-
-def is_text(kind: pa.DataType) -> bool:
-    """Return whether a column holds text, dictionary-encoded or not."""
-    if pa.types.is_dictionary(kind):
-        return is_text(kind.value_type)
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def _first_line(problem: Exception) -> str:

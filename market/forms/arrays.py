@@ -13,6 +13,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 
+def is_text(kind: pa.DataType) -> bool:
+    """Return whether a column holds text, dictionary-encoded or not."""
+    if pa.types.is_dictionary(kind):
+        return is_text(kind.value_type)
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
 def decode_values(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return the values of a column of codes, such as the categories of pandas."""
     kind = column.type

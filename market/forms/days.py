@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ..errors import Audit, Finding, format_count, quote_cell
-from .arrays import find_empty, to_flags, to_floats, to_integers
+from .arrays import find_empty, is_text, to_flags, to_floats, to_integers
 
 if TYPE_CHECKING:
     from ..table import Table
@@ -95,8 +95,6 @@ def read_day_times(
     An instant is first converted to the exchange's zone. With `timed`, a time of day without a zone is the exchange's;
     otherwise it is a finding where no zone is set.
     """
-    from ..table import is_text
-
     kind = column.type
     if is_text(kind):
         return _parse_days(table, column, name, audit, timed)
@@ -376,7 +374,9 @@ def _decide_order(doubts: Sequence[DateText], stated: str, name: str, audit: Aud
         advice = f"no order fits the whole column: write all dates alike ({WRITE_ISO})"
         audit.add(Finding(0, name, f"{what}: {advice}"))
     elif not days and not months:
-        text = doubts[0]
+        text = next((text for text in doubts if text.day != text.month), None)
+        if text is None:  # 01/01/2018 is the same day in either order
+            return "day_first"
         one, two = f"{text.day} {_month(text.month)}", f"{text.month} {_month(text.day)}"
         what = f"{text.text!r} is {one} or {two}, and no date of the column decides"
         audit.ask(name, f"{what}: say dates: day_first or dates: month_first")

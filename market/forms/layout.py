@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..reading import Reading
-from ..table import RawTable, is_text
+from ..table import RawTable
+from .arrays import is_text
 from .days import parse_date
 from .names import FIELD_NAMES, INDEX_NAMES, PRICES, ROW_NUMBERS, SAME_NAMES, plain_name, split_labels
 

@@ -44,7 +44,8 @@ VENDOR_FIELDS: Mapping[str, str] = {
 }
 """Fields of yfinance frames that no formula may read, and what to do with them."""
 MEANT_NAMES: Mapping[str, tuple[str, ...]] = {
-    "symbol": ("code", "instrument", "stock", "asset", "name", "secid", "isin", "permno"),
+    "symbol": ("code", "instrument", "stock", "asset", "name", "secid", "isin", "permno", "wkn", "kürzel", "kuerzel"),
+    "known": ("filed", "filing_date", "date_filed", "published", "publication_date", "announced", "announcement_date"),
     "date": ("time",),
     "volume": ("shares", "turnover_volume"),
     "close": ("adj_close", "adj close", "adjclose", "last", "price", "px_last", "kurs", "letzter"),

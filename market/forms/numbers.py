@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ..errors import Audit, Finding, quote_cell
-from .arrays import find_empty, to_floats
+from .arrays import find_empty, is_text, to_floats
 
 if TYPE_CHECKING:
     from ..table import Table
@@ -51,8 +51,6 @@ def read_number_columns(
     table: Table, columns: Mapping[str, pa.ChunkedArray], audit: Audit
 ) -> dict[str, NDArray[np.float64]]:
     """Return columns as floats `[rows]`; those of text share one decimal mark."""
-    from ..table import is_text
-
     texts = {name: _strip(table, column, name, audit) for name, column in columns.items() if is_text(column.type)}
     values = {name: _read_typed(column, name, audit) for name, column in columns.items() if name not in texts}
     read = {name: _read_plain(text) for name, text in texts.items()}

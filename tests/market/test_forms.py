@@ -247,6 +247,21 @@ def test_dates_that_may_be_either_are_asked_for(tmp_path: Path, frame: pd.DataFr
     assert read_panel(PanelSource(path, reading=Reading(dates="month_first"))).dates[0] == np.datetime64("2013-02-01")
 
 
+def test_dates_that_are_the_same_in_either_order_are_read(tmp_path: Path, frame: pd.DataFrame) -> None:
+    one = frame.drop_duplicates("symbol").assign(date="02/02/2013")
+    assert read_panel(PanelSource(text_file(tmp_path, one))).dates[0] == np.datetime64("2013-02-02")
+    two = pd.concat([one, one.assign(date="03/02/2013")])
+    assert "'03/02/2013' is 3 February or 2 March" in refused(text_file(tmp_path, two))
+
+
+@pytest.mark.parametrize("name", ["Name", "Adj Close", "WKN", "unknown"])
+def test_no_number_is_proposed_as_symbol(tmp_path: Path, frame: pd.DataFrame, name: str) -> None:
+    given = frame.assign(**{name: frame["close"] if name == "Adj Close" else "716460"})
+    message = refused(text_file(tmp_path, given.drop(columns="symbol")))
+    assert (f"say columns: {{symbol: {name.lower()}}}" in message) == (name in ("Name", "WKN"))
+    assert ("each date is there several times" in message) == (name not in ("Name", "WKN"))
+
+
 def test_both_orders_in_a_column_are_told(tmp_path: Path, frame: pd.DataFrame) -> None:
     dates = [day.strftime("%d/%m/%Y" if row % 2 else "%m/%d/%Y") for row, day in enumerate(frame["date"])]
     message = refused(text_file(tmp_path, frame.assign(date=dates)))
@@ -514,6 +529,9 @@ def test_equal_duplicates_are_left_out_when_said(tmp_path: Path, frame: pd.DataF
     read = read_panel(PanelSource(path, reading=Reading(duplicates="drop_equal")))
     assert read == panel
     assert "duplicates: 5 rows that repeat another one left out" in read.notes
+    size = frame["volume"][0]
+    near = text_file(tmp_path, pd.concat([frame, frame.head(1).assign(volume=size + 1)]))
+    assert f"with volume {size + 1} here and {size} there" in refused(near)
     other = text_file(tmp_path, pd.concat([frame, frame.head(1).assign(close=frame["low"][0])]))
     assert "is there twice, first in row 1, with close " in refused(other, duplicates="drop_equal")
     assert "1 row with other figures than an earlier one of the same cell" in refused(other)
