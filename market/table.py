@@ -19,7 +19,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 from numpy.typing import NDArray
 
-from ..ledger.files import check_given
+from ..ledger.files import check_given, open_given
 from .errors import Audit, Finding, quote_cell, refuse_missing, unusable_error
 from .forms.arrays import decode_values, is_text, to_integers
 from .forms.names import NUMBERED, ROW_NUMBERS, SAME_NAMES, UNNAMED, find_same
@@ -35,6 +35,8 @@ OTHER_FILES = ("from", "to", "known", "period", "sector", "industry", "dividend"
 """Fields of the files beside the prices, whose columns the price table need not have."""
 BLOCK_BYTES = 1 << 20
 """Bytes that Arrow reads at once by default."""
+PARQUET_MARK = b"PAR1"
+"""The first bytes of a Parquet file."""
 NAN_SYMBOLS = ("nan", "NaN", "null", "None", "NULL", "-", "N/A", "#N/A")
 WORD_CODES = pa.dictionary(pa.int32(), pa.string())
 
@@ -141,7 +143,7 @@ def read_raw_table(path: Path, reading: Reading = AS_IT_STANDS, *, typed: bool) 
     if suffix in WORKBOOK_SUFFIXES:
         from .forms.workbook import read_workbook
 
-        return read_workbook(path)
+        return read_workbook(path, _list_mapped(reading))
     try:
         check_given(path)
         return _read_csv(path, reading, typed) if suffix in TEXT_SUFFIXES else _read_parquet(path)
@@ -166,6 +168,9 @@ def _check_suffix(path: Path, suffix: str) -> None:
 
 
 def _read_parquet(path: Path) -> RawTable:
+    with open_given(path) as opened:
+        if opened.read(len(PARQUET_MARK)) != PARQUET_MARK:
+            raise unusable_error(path, "it is not a Parquet file", "Name a file of text .csv, and a workbook .xlsx.")
     with pa_parquet.ParquetFile(path) as file:  # unlike read_table, this does not import pandas
         words = [column.name for column in file.schema_arrow if is_text(column.type)]
     # words with codes, as the file stores them, are read faster than text and take less memory
@@ -200,7 +205,7 @@ def _parse_pair(name: str) -> tuple[str, ...]:
 
 def _read_csv(path: Path, reading: Reading, typed: bool) -> RawTable:
     """Read a CSV file; the rows of a wrong length are collected."""
-    form = find_text_form(path, [name.strip().lower() for name in reading.columns.values()])
+    form = find_text_form(path, _list_mapped(reading))
     if form is None:
         raise unusable_error(path, "the file is empty")
     if typed and form.encoding == "utf-8" and reading.decimal != "comma":
@@ -221,6 +226,11 @@ def _read_csv(path: Path, reading: Reading, typed: bool) -> RawTable:
     skipped = [finding.row - 1 for finding in broken]
     numbers = np.delete(np.arange(1, table.num_rows + len(broken) + 1), skipped)
     return RawTable(path, form.labels, tuple(table.columns), numbers, True, tuple(broken), form.notes)
+
+
+def _list_mapped(reading: Reading) -> list[str]:
+    """Return the columns that the settings name."""
+    return [name.strip().lower() for name in reading.columns.values()]
 
 
 class _NotPlain(Exception):

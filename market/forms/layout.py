@@ -79,8 +79,11 @@ def _holds_fields(names: list[str]) -> bool:
 
 def _find_levels(raw: RawTable) -> TableLayout:
     """Return the layout of a header of two levels, in either order."""
-    index = next((place for place, label in enumerate(raw.labels) if not label[-1]), 0)
-    places = [place for place in range(len(raw.labels)) if place != index]
+    lone = [place for place, label in enumerate(raw.labels) if not label[-1]]
+    dated = [place for place in lone if raw.labels[place][0].strip().lower() in ("date", *SAME_NAMES["date"])]
+    index = next(iter((*dated, *lone)), 0)
+    # a frame whose index was reset has its row numbers in a column without a name
+    places = [place for place in range(len(raw.labels)) if place != index and any(raw.labels[place])]
     level = max((0, 1), key=lambda at: sum(plain_name(raw.labels[place][at]) in FIELD_NAMES for place in places))
     pairs = [(plain_name(raw.labels[place][level]), raw.labels[place][1 - level], place) for place in places]
     return _collect(index, pairs)

@@ -94,7 +94,7 @@ def test_files_of_yfinance_with_one_ticker_each_are_read(tmp_path: Path) -> None
         yahoo(frame).xs(symbol, axis=1, level="Ticker", drop_level=False).dropna().to_csv(tmp_path / f"{symbol}.csv")
     assert read_panel(PanelSource(tmp_path)) == panel_from(frame)
     (tmp_path / "AAA.csv").write_text((tmp_path / "AAA.csv").read_text().replace("\n2013-01-03,", "\n2013-01-03,-"))
-    with pytest.raises(PanelError, match="row 2, .*AAA: -.* is not a positive price"):
+    with pytest.raises(PanelError, match=r"row 2, .*AAA: -.* is not a positive price"):
         read_panel(PanelSource(tmp_path))
     with pytest.raises(PanelError, match="put one such file for each symbol into a folder"):
         read_panel(PanelSource(tmp_path / "BRK.B.csv"))

@@ -336,7 +336,7 @@ def test_bars_within_a_day_are_told(tmp_path: Path, frame: pd.DataFrame) -> None
         assert "drop_equal" not in message
 
 
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "cp1252"])
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-32", "cp1252"])
 def test_encodings_are_recognised_and_symbols_keep_their_spelling(
     tmp_path: Path, frame: pd.DataFrame, encoding: str
 ) -> None:
@@ -389,6 +389,40 @@ def test_the_first_sheet_of_a_workbook_is_read(tmp_path: Path, frame: pd.DataFra
     assert ("sheet: 'Prices', the first of 2" in read.notes) == (layout != "wide")
     path.write_bytes(b"PK")
     assert "it cannot be read as a workbook" in refused(path)
+
+
+@pytest.mark.parametrize("above", ["# source: vendor\n", "Prices;;\nas of 2020-01-01\n\n"])
+def test_text_above_the_header_is_told(tmp_path: Path, frame: pd.DataFrame, above: str) -> None:
+    path = text_file(tmp_path, frame)
+    path.write_text(above + path.read_text())
+    line = above.count("\n") + 1
+    message = refused(path)
+    assert f"row {line} looks like the header (date, symbol, open, high" in message
+    assert f"Delete the rows above row {line}." in message
+
+
+def test_a_table_without_a_header_is_told(tmp_path: Path, frame: pd.DataFrame) -> None:
+    for given in (frame, yahoo(frame).reset_index()):
+        given.to_csv(tmp_path / "prices.csv", index=False, header=False)
+        assert "its first row is data (2013-01-02, " in refused(tmp_path / "prices.csv")
+
+
+def test_a_yfinance_frame_whose_index_was_reset_is_read(tmp_path: Path, frame: pd.DataFrame, panel: Panel) -> None:
+    yahoo(frame).reset_index().to_csv(tmp_path / "prices.csv")
+    assert read_panel(PanelSource(tmp_path / "prices.csv")) == panel
+
+
+def test_a_workbook_whose_prices_are_elsewhere_is_told(tmp_path: Path, frame: pd.DataFrame) -> None:
+    pytest.importorskip("openpyxl", reason="openpyxl is not installed")
+    path = tmp_path / "prices.xlsx"
+    with pd.ExcelWriter(path) as book:
+        pd.DataFrame({"note": ["read me"]}).to_excel(book, sheet_name="Info", index=False)
+        frame.to_excel(book, sheet_name="Prices", index=False)
+    assert "its first sheet, 'Info', names no column such as date or close; it also has 'Prices'" in refused(path)
+    with pd.ExcelWriter(path) as book:
+        frame.to_excel(book, sheet_name="Prices", index=False, startrow=4)
+        book.sheets["Prices"]["A1"] = "Report"
+    assert "row 5 looks like the header (date, symbol" in refused(path)
 
 
 def test_what_a_workbook_does_not_say_is_refused(tmp_path: Path, frame: pd.DataFrame, panel: Panel) -> None:
