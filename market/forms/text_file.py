@@ -147,8 +147,10 @@ def refuse_late_header(
 
     A row names columns from three known names on, if the first row has none.
     """
+    if not rows or any(is_known_name(cell, words) for cell in rows[0]):
+        return
     counts = [sum(is_known_name(cell, words) for cell in row) for row in rows]
-    if not counts or counts[0] or max(counts) < MIN_KNOWN_NAMES:
+    if max(counts) < MIN_KNOWN_NAMES:
         return
     late = counts.index(max(counts))
     names = ", ".join(cell.strip() for cell in rows[late] if cell.strip())
