@@ -60,7 +60,7 @@ INDEX_NAMES = ("", "index", "unnamed: 0")
 SEPARATORS = ("_", " ", ".", ":", "|", "/", "-")
 TUPLE = re.compile(r"^\('(.+)', '(.+)'\)$")
 """How pandas writes a column of two levels where an index has one."""
-MARKS = re.compile("[_ .:|/-]")
+ANY_SEPARATOR = re.compile("[_ .:|/-]")
 MARKS_AROUND = "_ :|/"
 """Marks that no symbol begins or ends with."""
 
@@ -112,5 +112,5 @@ def _split_label(label: str, *, field_first: bool) -> tuple[str, str] | None:
 
 def _name_field(label: str) -> str:
     """Return the field that a part of a name says, such as `Adj_Close`; empty if it says none."""
-    names = (plain_name(label), plain_name(" ".join(part for part in re.split(MARKS, label) if part)))
+    names = (plain_name(label), plain_name(" ".join(part for part in re.split(ANY_SEPARATOR, label) if part)))
     return next((name for name in names if name in FIELD_NAMES), "")

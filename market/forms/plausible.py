@@ -19,7 +19,7 @@ KNOWN_DAY = (
     "if the file has that day, say columns: {known: ITS NAME}"
 )
 MAX_COLUMNS_NAMED = 6
-SAMPLE_CELLS = 50
+KIND_CELLS = 50
 
 
 def suggest_columns(
@@ -55,7 +55,7 @@ def _find_kind(column: pa.ChunkedArray) -> str:
         return "dates"
     if not is_text(column.type):
         return "numbers"
-    cells = pc.unique(column.slice(0, SAMPLE_CELLS).cast(pa.string())).to_pylist()
+    cells = pc.unique(column.slice(0, KIND_CELLS).cast(pa.string())).to_pylist()
     words = [cell.strip() for cell in cells if cell and cell.strip()]
     if words and all(parse_date(word) is not None for word in words):
         return "dates"

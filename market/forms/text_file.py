@@ -39,7 +39,7 @@ OTHER_KINDS = (
     *((mark, "it is a web page", "Open it in a browser: a download may have failed.") for mark in WEB_PAGES),
 )
 """First bytes of files that are no text table, and what to do with them."""
-MAX_CONTROL_SHARE = 0.01
+MAX_ZERO_SHARE = 0.001
 CODED_COLUMNS = frozenset(
     name for field in ("symbol", "date") for name in (field, *SAME_NAMES[field], *MEANT_NAMES[field])
 )
@@ -135,8 +135,8 @@ def _refuse_other_kind(path: Path, sample: bytes, encoding: str) -> None:
     for mark, what, hint in OTHER_KINDS:
         if sample.lstrip().startswith(mark):
             raise unusable_error(path, f"{what}, not text with a cell for each value", hint)
-    controls = sum(byte < 9 or 13 < byte < 32 for byte in sample[:4096])
-    if encoding in ("utf-8", "cp1252") and controls > MAX_CONTROL_SHARE * len(sample[:4096]):
+    zeros = sample[:4096].count(0)
+    if encoding in ("utf-8", "cp1252") and zeros > MAX_ZERO_SHARE * len(sample[:4096]):
         raise unusable_error(path, "it is not text: it has bytes of no character", "Save the prices as CSV or Parquet.")
 
 

@@ -122,7 +122,7 @@ def test_names_of_field_and_symbol_in_one_are_read(
 
 def test_symbols_that_are_called_as_fields_are_told_from_fields(tmp_path: Path, frame: pd.DataFrame) -> None:
     wide = frame.replace({"symbol": {"AAA": "LOW", "BRK.B": "OPEN"}}).pivot(index="date", columns="symbol")
-    wide.columns = pd.Index([f"{symbol}_{name}" for name, symbol in wide.columns])
+    wide.columns = pd.Index(["{1}_{0}".format(*pair) for pair in wide.columns])
     wide.to_csv(tmp_path / "prices.csv")
     assert read_panel(PanelSource(tmp_path / "prices.csv")).symbols == ("0005.HK", "LOW", "OPEN")
 

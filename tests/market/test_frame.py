@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -93,7 +94,7 @@ def test_a_frame_that_cannot_be_read_says_where(frame: pd.DataFrame) -> None:
     wide, fields = yahoo(frame), {name: frame.pivot(index="date", columns="symbol", values=name) for name in FIELDS}
     text = frame.astype({"close": object})
     text.loc[2, "close"] = "halted"
-    refused = {
+    refused: dict[str, Any] = {
         "the column 'close' is there twice": pd.concat([frame, frame["close"]], axis=1),
         "the column 'Close AAA' is there twice": pd.concat(
             [wide, wide["Close"][["AAA"]].set_axis([("Close", "AAA")], axis=1)], axis=1
