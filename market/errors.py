@@ -94,7 +94,8 @@ class Audit:
     """Collect the findings of a file and raise them as one error.
 
     `numbers` is the data row in the file of each row that was read, `owners` what a row is of, where the row's number
-    does not say it; `notes` state what was inferred, and `needs_setting` whether a finding names a setting.
+    does not say it; `notes` state what was inferred, `needs_setting` whether a finding names a setting, and
+    `within_day` whether the table has several times of one day.
     """
 
     numbers: NDArray[np.int64]
@@ -103,6 +104,7 @@ class Audit:
     owners: Callable[[int], str] | None = None
     notes: list[str] = field(default_factory=list)
     needs_setting: bool = False
+    within_day: bool = False
 
     def add(self, *findings: Finding) -> None:
         """Add findings about the file or a column as a whole."""

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from .derive import check_derivations
-from .errors import PanelError
+from .errors import SETTINGS_PLACE, PanelError, quote_cell
 from .load import PanelSource, build_table_panel, note_warnings
 from .panel import Panel
 from .prices import MEMBER_COLUMN
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FRAME_NAME = "frame"
+FRAME_SETTINGS = "in the argument reading, such as panel_from(frame, reading=Reading(time_zone='America/New_York'))"
+NO_FRAME = "a panel is made of a DataFrame of pandas, or of one for each field"
+NO_FRAME_HINT = "Convert it to a DataFrame of pandas; a file is read by load_panel(PanelSource(path))."
 
 
 def panel_from(
@@ -59,12 +62,12 @@ def panel_from(
     """
     check_derivations(derive or {})
     source = PanelSource(Path(name), derive=derive or {}, reading=reading, calendar=calendar)
+    table = _convert(_name_index(_join_fields(frame)), name)
     try:
-        table = pa.Table.from_pandas(_name_index(_join_fields(frame)))
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as problem:
-        what = str(problem).splitlines()[0]
-        raise PanelError(f"the frame cannot be read: {what}", field=name, hint="Give each column one type.") from None
-    return note_warnings(build_table_panel(from_arrow(table, source.path), source))
+        return note_warnings(build_table_panel(from_arrow(table, source.path), source))
+    except PanelError as problem:
+        problem.hint = problem.hint.replace(SETTINGS_PLACE, FRAME_SETTINGS)
+        raise
 
 
 def _join_fields(frame: pd.DataFrame | Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -73,10 +76,66 @@ def _join_fields(frame: pd.DataFrame | Mapping[str, pd.DataFrame]) -> pd.DataFra
 
     if isinstance(frame, pd.DataFrame):
         return frame
-    if not isinstance(frame, Mapping) or not frame or not all(isinstance(one, pd.DataFrame) for one in frame.values()):
-        kind = type(frame).__name__
-        raise PanelError("a panel is made of a DataFrame, or of one for each field", field=FRAME_NAME, got=kind)
-    return pd.concat(dict(frame), axis=1, sort=True)
+    if not isinstance(frame, Mapping) or not frame:
+        kind = f"{type(frame).__module__.partition('.')[0]}.{type(frame).__name__}".removeprefix("builtins.")
+        raise PanelError(NO_FRAME, field=FRAME_NAME, got=kind, hint=NO_FRAME_HINT)
+    for field, one in frame.items():
+        if not isinstance(one, pd.DataFrame):
+            what = f"{NO_FRAME}; {str(field)!r} holds {type(one).__name__}"
+            raise PanelError(what, field=FRAME_NAME, hint="Give it as pd.DataFrame(values, index=days, columns=names).")
+        if not one.index.is_unique:
+            again = one.index[one.index.duplicated()][0]
+            what = f"{again} is there twice in the index of {str(field)!r}"
+            raise PanelError(what, field=FRAME_NAME, hint="Keep one row for each day.")
+    try:
+        return pd.concat(dict(frame), axis=1, sort=True)
+    except (TypeError, ValueError):
+        kinds = ", ".join(f"{field}: {one.index.dtype}" for field, one in frame.items())
+        hint = "Give all frames the same index of days; frame.tz_localize(None) takes a zone away."
+        raise PanelError(f"the frames have different kinds of days ({kinds})", field=FRAME_NAME, hint=hint) from None
+
+
+def _convert(frame: pd.DataFrame, name: str) -> pa.Table:
+    """Return a frame as a table of Arrow; refuse columns that have no type there, or that are there twice."""
+    import pandas as pd
+
+    labels = [*(frame.index.names if not isinstance(frame.index, pd.RangeIndex) else ()), *frame.columns]
+    twice = pd.Series(labels, dtype=object).duplicated().to_numpy()
+    if twice.any():
+        hint = "Keep one: frame.loc[:, ~frame.columns.duplicated()], or frame.reset_index(drop=True) for an index."
+        raise PanelError(
+            f"the column {_write_label(labels[int(twice.argmax())])!r} is there twice", field=name, hint=hint
+        )
+    kinds = [*(frame.index.get_level_values(level).dtype for level in range(frame.index.nlevels)), *frame.dtypes]
+    if period := next((kind for kind in kinds if isinstance(kind, pd.PeriodDtype)), None):
+        what = f"the dates are periods ({period}), not days"
+        hint = "Take the last day of each: frame.index.to_timestamp(how='end').normalize(); of a column, its .dt first."
+        raise PanelError(what, field=name, hint=hint)
+    sparse = {label: kind.subtype for label, kind in frame.dtypes.items() if isinstance(kind, pd.SparseDtype)}
+    try:
+        return pa.Table.from_pandas(frame.astype(sparse) if sparse else frame)
+    except (pa.ArrowException, TypeError, ValueError) as problem:
+        what = _find_mixed_cell(frame) or f"the frame cannot be read: {'; '.join(map(str, problem.args))}"
+        raise PanelError(what, field=name, hint="Give each column one type.") from None
+
+
+def _find_mixed_cell(frame: pd.DataFrame) -> str:
+    """Return where a column holds text among other cells; empty if none does."""
+    for place, label in enumerate(frame.columns):
+        cells = frame.iloc[:, place]
+        if cells.dtype != object:
+            continue
+        is_text = cells.map(lambda cell: isinstance(cell, str)).to_numpy(bool)
+        others = cells[~is_text].dropna()
+        if is_text.any() and len(others):
+            row = int(is_text.argmax())
+            kind = type(others.iloc[0]).__name__
+            return f"row {row + 1}, {_write_label(label)}: {quote_cell(cells.iloc[row])} is text in a column of {kind}"
+    return ""
+
+
+def _write_label(label: object) -> str:
+    return " ".join(map(str, label)) if isinstance(label, tuple) else str(label)
 
 
 def _name_index(frame: pd.DataFrame) -> pd.DataFrame:

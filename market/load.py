@@ -16,7 +16,7 @@ from .beside.membership import read_membership_file
 from .beside.symbol_changes import SymbolChanges, read_symbol_changes
 from .calendar import check_sessions
 from .derive import check_derivations, derive_fields
-from .errors import Audit, Finding
+from .errors import Audit, Finding, PanelError
 from .forms.folder import read_folder
 from .forms.layout import TIDY, find_layout
 from .forms.wide import read_wide
@@ -84,14 +84,15 @@ class PanelSource:
     def __post_init__(self) -> None:
         """Fill in the name, and turn paths given as text into paths."""
         object.__setattr__(self, "path", Path(self.path))
+        object.__setattr__(self, "reading", Reading.model_validate(self.reading))  # a dict of settings is one, too
         for name in ("sectors", "members", "fundamentals", "symbol_changes", "actions"):
             path = getattr(self, name)
             object.__setattr__(self, name, None if path is None else Path(path))
         object.__setattr__(self, "name", self.name or self.path.stem)
 
 
-def load_panel(source: PanelSource) -> Panel:
-    """Load a panel from files, with the data warnings in its notes.
+def load_panel(source: PanelSource | Path | str) -> Panel:
+    """Load a panel from files, or from one file or folder of prices, with the data warnings in its notes.
 
     Raises
     ------
@@ -106,7 +107,7 @@ def note_warnings(panel: Panel) -> Panel:
     return replace(panel, notes=(*panel.notes, *map(str, find_data_warnings(panel))))
 
 
-def read_panel(source: PanelSource) -> Panel:
+def read_panel(source: PanelSource | Path | str) -> Panel:
     """Read a panel from files.
 
     A symbol is in the universe on the days on which it has an open and a close. Nothing is repaired: values that look
@@ -117,11 +118,21 @@ def read_panel(source: PanelSource) -> Panel:
     PanelError
         With every finding in the files (`.findings`, one of a kind and column), or for an unknown derivation.
     """
+    if not isinstance(source, PanelSource):
+        source = _name_source(source)
     check_derivations(source.derive)
     if source.path.is_dir():
         audit = Audit(np.zeros(0, np.int64))
         return build_panel(read_folder(source, audit), source, audit)
     return build_table_panel(read_raw_table(source.path, source.reading, typed=True), source)
+
+
+def _name_source(path: Path | str) -> PanelSource:
+    """Return the source of one file or folder."""
+    if not isinstance(path, Path | str):
+        what = f"a panel is read from a PanelSource or a path, not from {type(path).__name__}"
+        raise PanelError(what, field="source", hint="A DataFrame becomes a panel by panel_from(frame).")
+    return PanelSource(Path(path))
 
 
 def build_table_panel(raw: RawTable, source: PanelSource) -> Panel:
@@ -136,7 +147,7 @@ def build_panel(prices: Prices, source: PanelSource, audit: Audit) -> Panel:
     if changes is not None:
         prices = changes.join(prices, audit)
     prices = check_sessions(prices, source.calendar, source.reading.closed_days, audit)
-    prices = check_cells(prices, source.as_of, audit, source.reading.duplicates)
+    prices = check_cells(prices, source.as_of, audit, source.reading)
     groups: dict[str, list[str]] = {}
     sector_notes: tuple[str, ...] = ()
     if source.sectors is not None:

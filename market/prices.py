@@ -9,17 +9,24 @@ from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from .errors import Audit, Finding, format_count, quote_cell, unusable_error
+from .forms.arrays import is_text
 from .forms.days import MISSING_DAY, read_days
 from .forms.known import KNOWN_COLUMN, find_early, read_known_days
-from .forms.names import FIELD_NAME, UNNAMED, VENDOR_FIELDS, VENDOR_NAMES, guess_meant
-from .forms.numbers import DECIMAL_QUESTION, looks_numeric, read_number_columns
+from .forms.names import FIELD_NAME, UNNAMED, VENDOR_FIELDS, VENDOR_NAMES
+from .forms.numbers import DECIMAL_COMMA, DECIMAL_QUESTION, looks_numeric, read_number_columns
 from .panel import PRICE_FIELDS, REQUIRED_FIELDS
-from .table import Table, encode_words, find_missing_columns, is_text, read_symbols
+from .reading import Reading
+from .table import Table, encode_words, find_missing_columns, read_symbols
 
 CONTRADICTION = "with other figures than an earlier one of the same cell: only the source says which is right"
+WITHIN_DAY = (
+    "one row a day and symbol is read, and these are bars within a day: make one row of each day, with its first open, "
+    "highest high, lowest low, last close and the sum of its volumes"
+)
 ZERO_VOLUME = "their size is taken as their sector's mean, which changes scores: give their volume, or a column cap"
 MIN_VOLUMES, MIN_FINE_SHARE = 20, 0.5
 """Volumes from which on, and share with a third digit, that may be thousands."""
@@ -30,6 +37,7 @@ ONE_SYMBOL = (
     "; the table is of one symbol: put one such file for each symbol into a folder, named SYMBOL.csv, "
     "and give the folder"
 )
+SEVERAL_SYMBOLS = "; each date is there several times, so a column has to say of which symbol a row is"
 FETCH_ADVICE = (
     "a position is filled at the next open, and formulas read highs, lows and volumes: take them from where the closes "
     "come from, or fetch them: alphaloom data fetch TICKERS --since YEAR"
@@ -91,9 +99,9 @@ def read_tidy(table: Table, audit: Audit, derive: Mapping[str, str] = MappingPro
     lacking = {finding.column for finding in missing if "if it is" not in finding.message}
     if lacking >= {"open", "high", "low"} and "close" not in lacking:
         missing.append(Finding(0, "", f"the table has closes only; {FETCH_ADVICE}"))
-    meant = guess_meant("symbol", list(table.columns), ("symbol",))
-    if [finding.column for finding in missing] == ["symbol"] and not meant:
-        missing = [replace(missing[0], message=missing[0].message + ONE_SYMBOL)]
+    if [finding.column for finding in missing] == ["symbol"] and "say columns" not in missing[0].message:
+        of_one = len(pc.unique(table.columns["date"])) == table.rows
+        missing = [replace(missing[0], message=missing[0].message + (ONE_SYMBOL if of_one else SEVERAL_SYMBOLS))]
     audit.add(*table.clashes, *missing)
     audit.needs_setting |= any("say columns" in finding.message for finding in missing)
     audit.add_broken(table.broken)
@@ -132,10 +140,12 @@ def refuse_other_table(table: Table) -> None:
             raise unusable_error(table.path, what, hint)
 
 
-def check_cells(prices: Prices, as_of: date | None, audit: Audit, duplicates: str = "refuse") -> Prices:
+def check_cells(prices: Prices, as_of: date | None, audit: Audit, reading: Reading) -> Prices:
     """Add everything that is wrong in the cells to the audit, and return them without rows that repeat another one."""
     check_values(prices.fields, audit)
-    prices = check_rows(prices, duplicates, audit)
+    if not reading.decimal:
+        ask_about_thousands(prices, audit)
+    prices = check_rows(prices, reading.duplicates, audit)
     if as_of is not None:
         check_as_of(prices.days, as_of, audit)
     return replace(prices, notes=(*prices.notes, *note_empty_fields(prices)))
@@ -166,12 +176,19 @@ def read_fields(table: Table, audit: Audit, derive: Mapping[str, str]) -> dict[s
     for name in REQUIRED_FIELDS if not undecided else ():
         if name in fields and name not in refused and not np.isfinite(fields[name]).any():
             audit.add(Finding(0, name, "the column holds no number at all"))
-    if "volume" in fields and (example := find_thousands(fields["volume"])):
-        audit.notes.append(
-            f"volume: every cell is below 1,000 with three digits behind a point, such as {example}: "
-            "if the points stand between thousands, write the volumes without them"
-        )
     return fields
+
+
+def ask_about_thousands(prices: Prices, audit: Audit) -> None:
+    """Ask what the points of volumes such as 575.408 are, where all volumes are like that."""
+    if "volume" not in prices.fields or not (example := find_thousands(prices.fields["volume"])):
+        return
+    mark = "comma" if any(note.startswith(DECIMAL_COMMA) for note in prices.notes) else "point"
+    audit.ask(
+        "volume",
+        f"every cell is below 1,000 with three digits behind its {mark}, such as {example}: if these are thousands, "
+        f"write the volumes without a mark between them; if they are decimals, say decimal: {mark}",
+    )
 
 
 def find_thousands(volume: NDArray[np.float64]) -> str:
@@ -247,7 +264,8 @@ def check_rows(prices: Prices, duplicates: str, audit: Audit) -> Prices:
     """
     if len(prices.symbols) == 1:
         what = (
-            f"{prices.symbols[0]!r} is the only symbol; a panel compares names on the same day and needs at least two"
+            f"{prices.symbols[0]!r} is the only symbol; a panel compares names on the same day and needs at least two: "
+            "put one such file for each symbol into a folder, named SYMBOL.csv, and give the folder"
         )
         audit.add(Finding(0, "symbol", what))
     known = np.flatnonzero((prices.days != MISSING_DAY) & (prices.codes >= 0))
@@ -302,6 +320,10 @@ def _judge_repeats(
     def compare(row: int) -> str:
         return f"{describe(row)}, with {_name_difference(prices, row, first_of[row])}"
 
+    if audit.within_day:
+        audit.total += len(rows)
+        audit.findings.append(Finding(0, "date, symbol", f"{describe(int(rows[0]))}: {WITHIN_DAY}"))
+        return prices
     audit.add_rows("date, symbol", np.sort(rows[~equal]), compare)
     if not equal.all():
         audit.findings.append(Finding(0, "date, symbol", f"{format_count(int((~equal).sum()), 'row')} {CONTRADICTION}"))
@@ -323,8 +345,15 @@ def _name_difference(prices: Prices, row: int, first: int) -> str:
     """Return the first figure in which two rows differ, that of the later row before that of the earlier one."""
     for name, values in prices.fields.items():
         if not (values[row] == values[first] or (np.isnan(values[row]) and np.isnan(values[first]))):
-            return f"{name} {values[row]:g} here and {values[first]:g} there"
+            here, there = tell_apart(float(values[row]), float(values[first]))
+            return f"{name} {here} here and {there} there"
     return f"another {MEMBER_COLUMN} or {KNOWN_COLUMN}"
+
+
+def tell_apart(one: float, other: float) -> tuple[str, str]:
+    """Return two numbers with six digits that count, or with as many as show that they differ."""
+    pairs = ((f"{one:.{digits}g}", f"{other:.{digits}g}") for digits in (6, 10, 17))
+    return next((pair for pair in pairs if pair[0] != pair[1]), (repr(one), repr(other)))
 
 
 def check_as_of(days: NDArray[np.int64], as_of: date, audit: Audit) -> None:

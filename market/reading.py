@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from typing import Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+from .errors import PanelError
 
 DateForm = Literal["", "day_first", "month_first", "excel", "unix"]
 DecimalMark = Literal["", "point", "comma"]
@@ -35,6 +48,24 @@ class Reading(BaseModel):
     closed_days: Literal["refuse", "leave_out"] = Field(
         default="refuse", description="leave_out reads a table without its days that are no session of market.calendar"
     )
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _explain_mistakes(
+        cls, values: object, handler: ModelWrapValidatorHandler[Reading], info: ValidationInfo
+    ) -> Reading:
+        """Name each mistake of settings that are given in Python as a settings file's are named."""
+        try:
+            return handler(values)
+        except ValidationError:
+            if info.mode == "json":  # a settings file, whose reader names the line
+                raise
+        if not isinstance(values, Mapping):
+            what = f"reading is a Reading, or a dict of its settings, not {type(values).__name__}"
+            raise PanelError(what, field="reading", hint="Give Reading(time_zone='America/New_York').")
+        from ..ledger import read_settings
+
+        return read_settings(None, cls, [f"{key}={json.dumps(value, default=str)}" for key, value in values.items()])
 
     @field_validator("time_zone")
     @classmethod

@@ -19,10 +19,11 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 from numpy.typing import NDArray
 
-from ..ledger.files import check_given
+from ..ledger.files import check_given, open_given
 from .errors import Audit, Finding, quote_cell, refuse_missing, unusable_error
-from .forms.arrays import to_integers
-from .forms.names import NUMBERED, ROW_NUMBERS, SAME_NAMES, UNNAMED, find_same, guess_meant
+from .forms.arrays import decode_values, is_text, to_integers
+from .forms.names import NUMBERED, ROW_NUMBERS, SAME_NAMES, UNNAMED, find_same
+from .forms.plausible import suggest_columns
 from .forms.text_file import TextForm, find_text_form
 from .reading import AS_IT_STANDS, Reading
 
@@ -32,9 +33,10 @@ WORKBOOK_SUFFIXES = (".xlsx", ".xlsm")
 OLD_WORKBOOK_SUFFIXES = (".xls", ".xlsb", ".ods", ".numbers")
 OTHER_FILES = ("from", "to", "known", "period", "sector", "industry", "dividend", "split", "new_symbol")
 """Fields of the files beside the prices, whose columns the price table need not have."""
-MAX_COLUMNS_NAMED = 6
 BLOCK_BYTES = 1 << 20
 """Bytes that Arrow reads at once by default."""
+PARQUET_MARK = b"PAR1"
+"""The first bytes of a Parquet file."""
 NAN_SYMBOLS = ("nan", "NaN", "null", "None", "NULL", "-", "N/A", "#N/A")
 WORD_CODES = pa.dictionary(pa.int32(), pa.string())
 
@@ -141,7 +143,7 @@ def read_raw_table(path: Path, reading: Reading = AS_IT_STANDS, *, typed: bool) 
     if suffix in WORKBOOK_SUFFIXES:
         from .forms.workbook import read_workbook
 
-        return read_workbook(path)
+        return read_workbook(path, _list_mapped(reading))
     try:
         check_given(path)
         return _read_csv(path, reading, typed) if suffix in TEXT_SUFFIXES else _read_parquet(path)
@@ -166,6 +168,9 @@ def _check_suffix(path: Path, suffix: str) -> None:
 
 
 def _read_parquet(path: Path) -> RawTable:
+    with open_given(path) as opened:
+        if opened.read(len(PARQUET_MARK)) != PARQUET_MARK:
+            raise unusable_error(path, "it is not a Parquet file", "Name a file of text .csv, and a workbook .xlsx.")
     with pa_parquet.ParquetFile(path) as file:  # unlike read_table, this does not import pandas
         words = [column.name for column in file.schema_arrow if is_text(column.type)]
     # words with codes, as the file stores them, are read faster than text and take less memory
@@ -176,7 +181,8 @@ def _read_parquet(path: Path) -> RawTable:
 def from_arrow(table: pa.Table, path: Path) -> RawTable:
     """Return a table in memory; columns that pandas wrote with two levels have two labels."""
     labels = _split_levels(table)
-    return RawTable(path, labels, tuple(table.columns), np.arange(1, table.num_rows + 1), from_text=False)
+    columns = tuple(column if is_text(column.type) else decode_values(column) for column in table.columns)
+    return RawTable(path, labels, columns, np.arange(1, table.num_rows + 1), from_text=False)
 
 
 def _split_levels(table: pa.Table) -> tuple[tuple[str, ...], ...]:
@@ -199,7 +205,7 @@ def _parse_pair(name: str) -> tuple[str, ...]:
 
 def _read_csv(path: Path, reading: Reading, typed: bool) -> RawTable:
     """Read a CSV file; the rows of a wrong length are collected."""
-    form = find_text_form(path, [name.strip().lower() for name in reading.columns.values()])
+    form = find_text_form(path, _list_mapped(reading))
     if form is None:
         raise unusable_error(path, "the file is empty")
     if typed and form.encoding == "utf-8" and reading.decimal != "comma":
@@ -220,6 +226,11 @@ def _read_csv(path: Path, reading: Reading, typed: bool) -> RawTable:
     skipped = [finding.row - 1 for finding in broken]
     numbers = np.delete(np.arange(1, table.num_rows + len(broken) + 1), skipped)
     return RawTable(path, form.labels, tuple(table.columns), numbers, True, tuple(broken), form.notes)
+
+
+def _list_mapped(reading: Reading) -> list[str]:
+    """Return the columns that the settings name."""
+    return [name.strip().lower() for name in reading.columns.values()]
 
 
 class _NotPlain(Exception):
@@ -325,25 +336,11 @@ def _apply_same_names(
 
 def find_missing_columns(table: Table, required: Sequence[str]) -> list[Finding]:
     """Return a finding for each required column that the file lacks, with the columns that may be meant."""
-    present = list(table.columns)
     absent = [name for name in required if name not in table.columns]
-    meant = {name: guess_meant(name, present, required) for name in absent}
-    free = [name for name in present if name not in required and name not in meant.values()]
-    unmet = sum(not name for name in meant.values())
-    if len(free) < unmet:  # the free columns cannot be all that is missing, so each would be a guess
-        free = []
-    return [Finding(0, name, f"the column is missing{_suggest(name, meant[name], free)}") for name in absent]
-
-
-def _suggest(name: str, meant: str, free: Sequence[str]) -> str:
-    """Return which column may be meant by one that is missing, and the setting that says so."""
-    if meant or len(free) == 1:
-        other = meant or free[0]
-        return f"; if it is {other!r}, say columns: {{{name}: {other}}}"
-    if not free:
-        return ""
-    more = ", ..." if len(free) > MAX_COLUMNS_NAMED else ""
-    return f"; if it is one of {', '.join(free[:MAX_COLUMNS_NAMED])}{more}, say columns: {{{name}: ITS NAME}}"
+    if not absent:
+        return []
+    guesses = suggest_columns(table.columns, absent, required)
+    return [Finding(0, name, f"the column is missing{guess}") for name, guess in zip(absent, guesses, strict=True)]
 
 
 def read_symbols(table: Table, name: str, audit: Audit) -> tuple[NDArray[np.int64], tuple[str, ...]]:
@@ -386,13 +383,6 @@ def encode_words(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], list[str]]
         return codes, words
     number = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)  # the last one stands for an empty cell
     return number[codes], [word for word, keep in zip(words, kept, strict=True) if keep]
-
-
-def is_text(kind: pa.DataType) -> bool:
-    """Return whether a column holds text, dictionary-encoded or not."""
-    if pa.types.is_dictionary(kind):
-        return is_text(kind.value_type)
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def _first_line(problem: Exception) -> str:

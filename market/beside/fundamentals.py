@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import Audit, Finding
+from ..errors import Audit, Finding, format_count
 from ..forms.days import read_days
 from ..forms.known import KNOWN_COLUMN, find_early, read_known_days
 from ..forms.names import FIELD_NAME
@@ -28,6 +28,8 @@ from .symbol_changes import SymbolChanges
 
 PERIOD_COLUMN = "period"
 FUNDAMENTALS_NOTE = "fundamentals: known"
+KNOWN_EARLY = "are known on the last day of their period"
+MIN_EARLY_SHARE, MIN_QUARTER_DAYS = 0.9, 85
 MARKET_FIELDS = (*PRICE_FIELDS, "volume", "close_raw", "vwap", "amount", "cap", "adj_factor", "adj_close")
 """Fields of a price row that are known at its close, whatever its column `known` says."""
 
@@ -150,7 +152,26 @@ def read_fundamentals(
     _find_contradictions(stated, audit)
     audit.refuse(str(path))
     note = f"{path.name}: {', '.join(fields)} as known each day"
-    return replace(stated, notes=(FUNDAMENTALS_NOTE, note, *audit.notes))
+    early = _note_early(path.name, stated)
+    return replace(stated, notes=(FUNDAMENTALS_NOTE, note, *early, *audit.notes))
+
+
+def _note_early(name: str, stated: Fundamentals) -> list[str]:
+    """Return a note where nearly all rows are known on the last day of their period, on which no company reports.
+
+    Without periods these are rows that are known on the last day of a month, a quarter and more apart.
+    """
+    if stated.period.any():
+        early = stated.known <= stated.period
+    else:
+        tomorrow = (stated.known + 1).astype("datetime64[D]")
+        early = tomorrow == tomorrow.astype("datetime64[M]").astype("datetime64[D]")
+        order = np.lexsort((stated.known, stated.codes))
+        gaps = np.diff(stated.known[order])[np.diff(stated.codes[order]) == 0]
+        early &= bool(gaps.size) and np.median(gaps) >= MIN_QUARTER_DAYS
+    if early.mean() < MIN_EARLY_SHARE:
+        return []
+    return [f"{name}: {int(early.sum()):,} of {format_count(len(early), 'row')} {KNOWN_EARLY}"]
 
 
 def _follow(

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import Audit, Finding, format_count
+from ..forms.arrays import is_text
 from ..forms.days import read_days
 from ..prices import Prices, format_day
 from ..reading import AS_IT_STANDS, Reading
@@ -25,7 +26,6 @@ from ..table import (
     Table,
     encode_words,
     explain_bad_symbol,
-    is_text,
     open_side_table,
     read_symbols,
 )

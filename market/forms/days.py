@@ -2,7 +2,8 @@
 
 A column has one form. Whether 02/01/2013 is a day in January or in February is decided by a value of the same column
 that can be read one way only, such as 25/01/2013, or by the setting `dates`; it is never guessed. An instant with a
-zone is its day in the exchange's zone, `time_zone`.
+zone is its day in the exchange's zone, `time_zone`. Where every stamp of a column is midnight in its own zone, each is
+the day as it is written: midnight of one zone is an hour of the day before in others.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ..errors import Audit, Finding, format_count, quote_cell
-from .arrays import find_empty, to_flags, to_floats, to_integers
+from .arrays import find_empty, is_text, to_flags, to_floats, to_integers
 
 if TYPE_CHECKING:
     from ..table import Table
@@ -50,6 +51,11 @@ MONTHS = (
 ZONE_EXAMPLE = "America/New_York"
 ZONED = f"is zoned: say the exchange's zone, such as time_zone: {ZONE_EXAMPLE}"
 TIMED = f"has a time of day; a row is a whole day: if this is one, say time_zone: {ZONE_EXAMPLE} (the exchange's)"
+AS_WRITTEN = "the day as it is written, since every stamp is midnight in its own zone"
+SPREADSHEET = (
+    "a spreadsheet program that reads some dates and not others may have swapped day and month: export the column "
+    "again as text from its source, with all dates alike"
+)
 WHOLE = re.compile(r"-?[0-9]{1,19}")
 MAX_COUNT = np.iinfo(np.int64).max
 MAX_OFFSET = timedelta(hours=14)
@@ -89,15 +95,13 @@ def read_day_times(
     An instant is first converted to the exchange's zone. With `timed`, a time of day without a zone is the exchange's;
     otherwise it is a finding where no zone is set.
     """
-    from ..table import is_text
-
     kind = column.type
     if is_text(kind):
         return _parse_days(table, column, name, audit, timed)
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         return _read_typed_days(table, column, name, audit, timed)
     if _holds_counts(column):
-        return _read_numbered_days(table, column.cast(pa.int64()), name, audit)
+        return _read_numbered_days(table, column.cast(pa.int64()), name, audit, timed)
     audit.add(Finding(0, name, f"the column holds {kind}, not dates"))
     return _no_days(column)
 
@@ -126,18 +130,43 @@ def _read_typed_days(
     zone = table.reading.time_zone
     audit.add_rows(name, np.flatnonzero(find_empty(column)), lambda row: "the cell is empty")
     if pa.types.is_timestamp(column.type) and column.type.tz is not None:
-        if not zone:
-            what = f"{column[0].as_py()} is zoned ({column.type.tz}), as is the whole column"
-            audit.ask(name, f"{what}: say the exchange's zone, such as time_zone: {ZONE_EXAMPLE}")
+        local = _take_local(column, zone, name, audit, timed)
+        if local is None:
             return _no_days(column)
-        column = pc.local_timestamp(column.cast(pa.timestamp(column.type.unit, zone)))
-        audit.notes.append(f"{name}: the day in {zone}")
+        column = local
     days = column.cast(pa.date32(), safe=False)
     late = to_flags(pc.not_equal(days.cast(column.type), column))
+    audit.within_day |= bool(late.any()) and pc.count_distinct(column).as_py() > pc.count_distinct(days).as_py()
     if pa.types.is_timestamp(column.type) and not zone and not timed:
         late_rows = np.flatnonzero(late)
         _ask_for_zone(late_rows, [f"{column[row].as_py()} {TIMED}" for row in late_rows[:1].tolist()], name, audit)
     return to_integers(days, MISSING_DAY), late
+
+
+def _take_local(column: pa.ChunkedArray, zone: str, name: str, audit: Audit, timed: bool) -> pa.ChunkedArray | None:
+    """Return instants with a zone as the exchange's clock shows them; None where its zone has to be said."""
+    written = pc.local_timestamp(column)
+    days = written.cast(pa.date32(), safe=False)
+    whole = pc.all(pc.equal(days.cast(written.type), written)).as_py()
+    if not zone and not whole:
+        what = f"{column[0].as_py()} is zoned ({column.type.tz}), as is the whole column"
+        audit.ask(name, f"{what}: say the exchange's zone, such as time_zone: {ZONE_EXAMPLE}")
+        return None
+    if not zone:
+        audit.notes.append(f"{name}: {AS_WRITTEN}")
+        return written
+    local = pc.local_timestamp(column.cast(pa.timestamp(column.type.unit, zone)))
+    moved = pc.index(pc.not_equal(local.cast(pa.date32(), safe=False), days), True).as_py()
+    if whole and not timed and moved >= 0:
+        _refuse_zone(str(column[moved].as_py()), local[moved].as_py().date(), zone, name, audit)
+    audit.notes.append(f"{name}: the day in {zone}")
+    return local
+
+
+def _refuse_zone(stamp: str, day: date, zone: str, name: str, audit: Audit) -> None:
+    """Add a finding where a zone moves midnights to another day: the days of the whole column would be wrong."""
+    what = f"every stamp is midnight in its own zone, and time_zone: {zone} makes {day} of {stamp}"
+    audit.ask(name, f"{what}: leave time_zone out, and each row is of the day that is written")
 
 
 def _ask_for_zone(rows: NDArray[np.intp], examples: Sequence[str], name: str, audit: Audit) -> None:
@@ -148,7 +177,7 @@ def _ask_for_zone(rows: NDArray[np.intp], examples: Sequence[str], name: str, au
 
 
 def _read_numbered_days(
-    table: Table, column: pa.ChunkedArray, name: str, audit: Audit
+    table: Table, column: pa.ChunkedArray, name: str, audit: Audit, timed: bool
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Read whole numbers: 20130125 is a day, and any other count needs the setting `dates`.
 
@@ -165,6 +194,8 @@ def _read_numbered_days(
     else:
         read = [(_read_compact_day(str(value)) if value else MISSING_DAY, False) for value in distinct.tolist()]
     days, late = [day for day, _ in read], [after for _, after in read]
+    if form == "unix" and not timed:
+        _check_midnights(distinct.tolist(), days, table.reading.time_zone, name, audit)
     if form == "unix" and not table.reading.time_zone:
         rows = np.flatnonzero(np.array(late, np.bool_)[codes])
         _ask_for_zone(rows, [f"{filled[row]} is no midnight in UTC and {ZONED}" for row in rows[:1]], name, audit)
@@ -175,6 +206,20 @@ def _read_numbered_days(
         what = f"{bad[0]} is a number, not a date: {WRITE_ISO}"
         audit.ask(name, f"{what}, or say dates: excel (days since 1900) or dates: unix (seconds since 1970)")
     return np.array(days, np.int64)[codes], np.array(late, np.bool_)[codes]
+
+
+def _check_midnights(counts: Sequence[int], days: Sequence[int], zone: str, name: str, audit: Audit) -> None:
+    """Refuse a zone that moves counts since 1970 that are all midnights in UTC to another day."""
+    written = [_unix_reader("")(count) for count in counts]
+    if any(late for _, late in written):
+        return
+    for count, day, (own, _) in zip(counts, days, written, strict=True):
+        if day not in (own, MISSING_DAY):
+            return _refuse_zone(f"{count} ({_show(own)})", EPOCH + timedelta(days=day), zone, name, audit)
+
+
+def _show(day: int) -> str:
+    return str(np.datetime64(day, "D"))
 
 
 def _read_compact_day(text: str) -> int:
@@ -225,11 +270,18 @@ def _parse_days(
     codes, words = encode_words(column)
     if words and all(_is_count(word.strip()) for word in words):
         numbers = pc.utf8_trim_whitespace(column.cast(pa.string())).cast(pa.int64())
-        return _read_numbered_days(table, numbers, name, audit)
+        return _read_numbered_days(table, numbers, name, audit, timed)
     texts = [parse_date(word.strip()) for word in words]
+    if _refuse_mixed(texts, codes, name, audit):
+        return _no_days(column)
     order = _decide_order([text for text in texts if text and text.in_doubt], table.reading.dates, name, audit)
-    reader = _DayReader(order, table.reading.time_zone, timed)
+    zone = table.reading.time_zone
+    stamps = [text for text in texts if text is not None]
+    whole = bool(stamps) and all(text.zone and _read_clock(text.time) == timedelta(0) for text in stamps)
+    reader = _DayReader(order, zone, timed, as_written=whole and not zone)
     read = [reader.read(word, text) for word, text in zip(words, texts, strict=True)]
+    if whole:
+        _check_written(reader, texts, [day for day, _, _ in read], name, audit)
     days = np.array([day for day, _, _ in read] + [MISSING_DAY])
     late = np.array([after for _, after, _ in read] + [False])
     problems = [problem for _, _, problem in read] + ["the cell is empty"]
@@ -240,9 +292,37 @@ def _parse_days(
     bad = np.array([bool(problem) for problem in problems])
     if bad[:-1].any() or (len(codes) and codes.min() < 0):
         audit.add_rows(name, np.flatnonzero(bad[codes]), lambda row: problems[int(codes[row])])
-    if table.reading.time_zone and any(text is not None and text.zone for text in texts):
-        audit.notes.append(f"{name}: the day in {table.reading.time_zone}")
+    if zone and any(text.zone for text in stamps):
+        audit.notes.append(f"{name}: the day in {zone}")
+    audit.within_day |= bool(late.any()) and len(texts) > len({day for day, _, _ in read})
     return days[codes], late[codes]
+
+
+def _refuse_mixed(texts: Sequence[DateText | None], codes: NDArray[np.int64], name: str, audit: Audit) -> bool:
+    """Add a finding where some dates have the year first and others last; return whether there is one."""
+    first = [text is not None and text.text[:4].isdigit() for text in texts]
+    last = [text is not None and text.in_doubt for text in texts]
+    if not any(first) or not any(last):
+        return False
+    parts = []
+    for chosen, what in ((first, "dates with the year first"), (last, "with the year last")):
+        rows = np.flatnonzero(np.array([*chosen, False])[codes])
+        text = texts[codes[rows[0]]]
+        parts.append(f"{len(rows):,} {what} (row {audit.numbers[rows[0]]}: {text.text if text else ''!r})")
+    audit.add(Finding(0, name, f"{' and '.join(parts)}: {SPREADSHEET}"))
+    return True
+
+
+def _check_written(
+    reader: _DayReader, texts: Sequence[DateText | None], days: Sequence[int], name: str, audit: Audit
+) -> None:
+    """Note that midnights are the days that are written, or refuse a zone that makes other days of them."""
+    if reader.as_written:
+        audit.notes.append(f"{name}: {AS_WRITTEN}")
+        return
+    for text, day in zip(texts, days, strict=True):
+        if text and day not in (reader.find_written(text), MISSING_DAY) and not reader.timed:
+            return _refuse_zone(text.text, EPOCH + timedelta(days=day), reader.zone, name, audit)
 
 
 def _is_count(word: str) -> bool:
@@ -294,7 +374,9 @@ def _decide_order(doubts: Sequence[DateText], stated: str, name: str, audit: Aud
         advice = f"no order fits the whole column: write all dates alike ({WRITE_ISO})"
         audit.add(Finding(0, name, f"{what}: {advice}"))
     elif not days and not months:
-        text = doubts[0]
+        text = next((text for text in doubts if text.day != text.month), None)
+        if text is None:  # 01/01/2018 is the same day in either order
+            return "day_first"
         one, two = f"{text.day} {_month(text.month)}", f"{text.month} {_month(text.day)}"
         what = f"{text.text!r} is {one} or {two}, and no date of the column decides"
         audit.ask(name, f"{what}: say dates: day_first or dates: month_first")
@@ -312,11 +394,21 @@ def _month(number: int) -> str:
 
 @dataclass(frozen=True)
 class _DayReader:
-    """Reads dates whose order is known, in the exchange's zone; `timed` ones need no zone for a time of day."""
+    """Reads dates whose order is known, in the exchange's zone; `timed` ones need no zone for a time of day.
+
+    With `as_written`, all are midnights in zones of their own.
+    """
 
     order: str
     zone: str
     timed: bool
+    as_written: bool = False
+
+    def find_written(self, text: DateText) -> int:
+        """Return the number of the day that a text names, whatever its zone; `MISSING_DAY` where there is none."""
+        swapped = self.order == "month_first" and text.in_doubt
+        month, day = (text.day, text.month) if swapped else (text.month, text.day)
+        return _number_day(text.year, month, day)
 
     def read(self, word: str, text: DateText | None) -> tuple[int, bool, str]:
         """Return the day number, whether the text is later than its midnight, and what is wrong with it."""
@@ -324,16 +416,14 @@ class _DayReader:
             return MISSING_DAY, False, f"{quote_cell(word)} is not a date: {WRITE_ISO}"
         if text.in_doubt and not self.order:
             return MISSING_DAY, False, ""  # the column as a whole has its finding
-        swapped = self.order == "month_first" and text.in_doubt
-        month, day = (text.day, text.month) if swapped else (text.month, text.day)
-        number = _number_day(text.year, month, day)
+        number = self.find_written(text)
         if number == MISSING_DAY:
             order = f" with {self.order}" if text.in_doubt else ""
             return MISSING_DAY, False, f"{word!r} is not a day of the calendar{order}"
         clock = _read_clock(text.time)
         if clock is None:
             return MISSING_DAY, False, f"{word!r} has no time of day: hours are 00 to 23, minutes and seconds 00 to 59"
-        if text.zone:
+        if text.zone and not self.as_written:
             return _read_instant(word, _start_of(number) + clock, text, self.zone)
         late = bool(clock)
         if late and not self.zone and not self.timed:

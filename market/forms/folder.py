@@ -15,10 +15,10 @@ from ..panel import REQUIRED_FIELDS
 from ..prices import Prices, read_tidy
 from ..table import RawTable, Table, name_columns, read_raw_table
 from .days import MISSING_DAY, read_day_column
-from .layout import ONE_FIELD, find_layout
+from .layout import ONE_FIELD, TWO_LEVELS, find_layout
 from .names import FIELD_NAMES, plain_name
 from .numbers import read_number_columns
-from .wide import stack_rows
+from .wide import read_wide, stack_rows
 
 if TYPE_CHECKING:
     from ..load import PanelSource
@@ -103,8 +103,12 @@ def _read_symbols(paths: list[Path], source: PanelSource, audit: Audit) -> Price
     for path in paths:
         raw = read_raw_table(path, source.reading, typed=True)
         own = Audit(raw.row_numbers)
-        parts.append(read_tidy(_name_symbol(raw, path, source), own, source.derive))
-        numbers.append(raw.row_numbers)
+        layout = find_layout(raw, source.reading)
+        if layout.kind == TWO_LEVELS:
+            parts.append(read_wide(raw, layout, source, own))
+        else:
+            parts.append(read_tidy(_name_symbol(raw, path, source), own, source.derive))
+        numbers.append(own.numbers)
         _take_over(own, path, audit)
     audit.notes.append(f"table: {format_count(len(paths), 'table')}, one for each symbol")
     names = sorted({name for part in parts for name in part.fields})
@@ -151,4 +155,5 @@ def _take_over(own: Audit, path: Path, audit: Audit) -> None:
     audit.findings += [replace(finding, column=f"{path.name} {finding.column}".strip()) for finding in own.findings]
     audit.total += own.total
     audit.needs_setting |= own.needs_setting
+    audit.within_day |= own.within_day
     audit.notes += [note for note in own.notes if note not in audit.notes]

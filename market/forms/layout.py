@@ -15,9 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..reading import Reading
-from ..table import RawTable, is_text
+from ..table import RawTable
+from .arrays import is_text
 from .days import parse_date
-from .names import FIELD_NAMES, INDEX_NAMES, PRICES, ROW_NUMBERS, SAME_NAMES, plain_name, split_label
+from .names import FIELD_NAMES, INDEX_NAMES, PRICES, ROW_NUMBERS, SAME_NAMES, plain_name, split_labels
 
 TIDY, TWO_LEVELS, ONE_FIELD, DATES_ACROSS = "tidy", "two levels", "one field", "dates across"
 MIN_SYMBOLS = 2
@@ -60,10 +61,9 @@ def find_layout(raw: RawTable, reading: Reading) -> TableLayout:
     if index < 0:
         return TableLayout(TIDY)
     others = [place for place in range(len(names)) if place != index and not ROW_NUMBERS.fullmatch(names[place])]
-    pairs = {place: split_label(raw.labels[place][0].strip()) for place in others}
-    if len(others) >= MIN_SYMBOLS and all(pairs.values()):
-        found = [(place, pair) for place, pair in pairs.items() if pair]
-        return _collect(index, [(pair[0], pair[1], place) for place, pair in found])
+    pairs = split_labels([raw.labels[place][0].strip() for place in others])
+    if len(others) >= MIN_SYMBOLS and pairs:
+        return _collect(index, [(*pair, place) for pair, place in zip(pairs, others, strict=True)])
     if len(others) < MIN_SYMBOLS or _holds_fields([plain_name(names[place]) for place in others]):
         return TableLayout(TIDY)
     symbols = [("", raw.labels[place][0].strip(), place) for place in others]
@@ -79,8 +79,11 @@ def _holds_fields(names: list[str]) -> bool:
 
 def _find_levels(raw: RawTable) -> TableLayout:
     """Return the layout of a header of two levels, in either order."""
-    index = next((place for place, label in enumerate(raw.labels) if not label[-1]), 0)
-    places = [place for place in range(len(raw.labels)) if place != index]
+    lone = [place for place, label in enumerate(raw.labels) if not label[-1]]
+    dated = [place for place in lone if raw.labels[place][0].strip().lower() in ("date", *SAME_NAMES["date"])]
+    index = next(iter((*dated, *lone)), 0)
+    # a frame whose index was reset has its row numbers in a column without a name
+    places = [place for place in range(len(raw.labels)) if place != index and any(raw.labels[place])]
     level = max((0, 1), key=lambda at: sum(plain_name(raw.labels[place][at]) in FIELD_NAMES for place in places))
     pairs = [(plain_name(raw.labels[place][level]), raw.labels[place][1 - level], place) for place in places]
     return _collect(index, pairs)

@@ -30,11 +30,12 @@ VENDOR_NAMES: Mapping[str, str] = {
     "adj close": "adj_close",
     "adjclose": "adj_close",
     "adjusted close": "adj_close",
+    "adjusted": "adj_close",
     "dividends": "dividend",
     "stock splits": "split",
     "capital gains": "capital_gain",
 }
-"""The fields of yfinance frames that are called otherwise there."""
+"""The fields of yfinance and quantmod frames that are called otherwise there."""
 VENDOR_FIELDS: Mapping[str, str] = {
     "adj_close": "it knows later dividends; derive: {prices: adj_close} adjusts all prices by it",
     "dividend": "give splits and dividends as a file of actions",
@@ -43,7 +44,8 @@ VENDOR_FIELDS: Mapping[str, str] = {
 }
 """Fields of yfinance frames that no formula may read, and what to do with them."""
 MEANT_NAMES: Mapping[str, tuple[str, ...]] = {
-    "symbol": ("code", "instrument", "stock", "asset", "name", "secid", "isin", "permno"),
+    "symbol": ("code", "instrument", "stock", "asset", "name", "secid", "isin", "permno", "wkn", "kürzel", "kuerzel"),
+    "known": ("filed", "filing_date", "date_filed", "published", "publication_date", "announced", "announcement_date"),
     "date": ("time",),
     "volume": ("shares", "turnover_volume"),
     "close": ("adj_close", "adj close", "adjclose", "last", "price", "px_last", "kurs", "letzter"),
@@ -56,6 +58,11 @@ UNNAMED = "column {}"
 """What a message calls a column without a name, by its place."""
 INDEX_NAMES = ("", "index", "unnamed: 0")
 SEPARATORS = ("_", " ", ".", ":", "|", "/", "-")
+TUPLE = re.compile(r"^\('(.+)', '(.+)'\)$")
+"""How pandas writes a column of two levels where an index has one."""
+ANY_SEPARATOR = re.compile("[_ .:|/-]")
+MARKS_AROUND = "_ :|/"
+"""Marks that no symbol begins or ends with."""
 
 
 def plain_name(label: str) -> str:
@@ -81,13 +88,29 @@ def guess_meant(field: str, present: Sequence[str], required: Sequence[str]) -> 
     return near[0] if near else ""
 
 
-def split_label(label: str) -> tuple[str, str] | None:
-    """Return field and symbol of a name such as `AAPL_Close` or `Close.AAPL`; None if it has no field."""
-    for mark in SEPARATORS:
-        head, _, tail = label.partition(mark)
-        if tail and plain_name(head) in FIELD_NAMES:
-            return plain_name(head), tail
-        head, _, tail = label.rpartition(mark)
-        if head and plain_name(tail) in FIELD_NAMES:
-            return plain_name(tail), head
+def split_labels(labels: Sequence[str]) -> list[tuple[str, str]] | None:
+    """Return field and symbol of names such as `AAPL_Adj Close`, or all `Close.AAPL`; None if one has no field."""
+    labels = [TUPLE.sub(r"\1|\2", label) for label in labels]
+    sides = [[_split_label(label, field_first=first) for label in labels] for first in (True, False)]
+    whole = [[pair for pair in pairs if pair] for pairs in sides if all(pairs)]
+    # LOW_Open has two readings: the symbols are on the side that has fewer fields
+    return max(whole, key=lambda pairs: len({name for name, _ in pairs}), default=None)
+
+
+def _split_label(label: str, *, field_first: bool) -> tuple[str, str] | None:
+    """Return the longest field at one end of a name, and the symbol at its other end; None if it has no field there."""
+    if _name_field(label):
+        return None
+    places = [place for place, mark in enumerate(label) if mark in SEPARATORS]
+    for place in reversed(places) if field_first else places:
+        head, tail = label[:place], label[place + 1 :]
+        name, symbol = (_name_field(head), tail) if field_first else (_name_field(tail), head)
+        if name and (symbol := symbol.strip(MARKS_AROUND)):
+            return name, symbol
     return None
+
+
+def _name_field(label: str) -> str:
+    """Return the field that a part of a name says, such as `Adj_Close`; empty if it says none."""
+    names = (plain_name(label), plain_name(" ".join(part for part in re.split(ANY_SEPARATOR, label) if part)))
+    return next((name for name in names if name in FIELD_NAMES), "")

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ..errors import Audit, Finding, quote_cell
-from .arrays import find_empty, to_floats
+from .arrays import find_empty, is_text, to_floats
 
 if TYPE_CHECKING:
     from ..table import Table
@@ -38,6 +38,7 @@ CURRENCY_BEFORE = r"^([-+]?)\s*(US\$|[$€£¥₹]|USD|EUR|GBP|CHF|JPY)\s*"
 CURRENCY_AFTER = r"\s*(US\$|[$€£¥₹]|USD|EUR|GBP|CHF|JPY)$"
 PLACEHOLDER = "it is text, not a number: leave the cell empty where a value is missing, or say"
 SAMPLE_CELLS = 1000
+DECIMAL_COMMA = "numbers: decimal comma"
 DECIMAL_QUESTION = "say decimal: point or decimal: comma"
 
 
@@ -50,8 +51,6 @@ def read_number_columns(
     table: Table, columns: Mapping[str, pa.ChunkedArray], audit: Audit
 ) -> dict[str, NDArray[np.float64]]:
     """Return columns as floats `[rows]`; those of text share one decimal mark."""
-    from ..table import is_text
-
     texts = {name: _strip(table, column, name, audit) for name, column in columns.items() if is_text(column.type)}
     values = {name: _read_typed(column, name, audit) for name, column in columns.items() if name not in texts}
     read = {name: _read_plain(text) for name, text in texts.items()}
@@ -143,7 +142,7 @@ def _decide_mark(
         audit.ask(doubts[0], f"{what}: {DECIMAL_QUESTION}")
         return ""
     if commas:
-        audit.notes.append(f"numbers: decimal comma, as {commas[1]} in {commas[0]} shows")
+        audit.notes.append(f"{DECIMAL_COMMA}, as {commas[1]} in {commas[0]} shows")
     elif points:
         audit.notes.append(f"numbers: decimal point, as {points[1]} in {points[0]} shows")
     return "comma" if commas else "point"

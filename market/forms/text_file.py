@@ -7,20 +7,39 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ...ledger.files import open_given
-from ..errors import unusable_error
+from ..errors import MAX_CELL_LENGTH, unusable_error
+from .days import parse_date
 from .names import FIELD_NAMES, MEANT_NAMES, SAME_NAMES, plain_name
 
 SAMPLE_BYTES, MAX_SAMPLE_BYTES = 1 << 17, 1 << 25
 SAMPLE_LINES = 60
+MIN_KNOWN_NAMES = 3
 HEADER_LINES = 6
 """Lines that the first look must hold whole: a stated mark, a header of three rows, and data."""
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-BYTE_ORDER_MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+BYTE_ORDER_MARKS = (
+    (b"\xef\xbb\xbf", "utf-8"),
+    (b"\xff\xfe\x00\x00", "utf-32"),
+    (b"\x00\x00\xfe\xff", "utf-32"),
+    (b"\xff\xfe", "utf-16"),
+    (b"\xfe\xff", "utf-16"),
+)
+WEB_PAGES = (b"<!", b"<html", b"<HTML", b"<?xml", b"<table")
+OTHER_KINDS = (
+    (b"PAR1", "it is a Parquet file", "Name it .parquet."),
+    (b"PK\x03\x04", "it is a workbook of Excel or a zip archive", "Name a workbook .xlsx; unpack an archive."),
+    (b"\xd0\xcf\x11\xe0", "it is an old workbook of Excel", "Save its sheet as CSV."),
+    (b"\x1f\x8b", "it is compressed", "Unpack it, in Python with gzip.open."),
+    (b"ARROW1", "it is a Feather file", "Save it as Parquet: pandas.read_feather(path).to_parquet(path)."),
+    *((mark, "it is a web page", "Open it in a browser: a download may have failed.") for mark in WEB_PAGES),
+)
+"""First bytes of files that are no text table, and what to do with them."""
+MAX_ZERO_SHARE = 0.001
 CODED_COLUMNS = frozenset(
     name for field in ("symbol", "date") for name in (field, *SAME_NAMES[field], *MEANT_NAMES[field])
 )
@@ -69,6 +88,7 @@ def find_text_form(path: Path, words: Collection[str] = ()) -> TextForm | None:
     """Return how a text table is written, or None for an empty file; `words` are columns that are never numbers."""
     sample, cut = _read_sample(path)
     encoding = find_encoding(sample)
+    _refuse_other_kind(path, sample, encoding)
     lines = sample.decode(encoding, errors="ignore").lstrip("\ufeff").splitlines()
     lines = (lines[:-1] if cut else lines)[:SAMPLE_LINES]
     if cut and not lines:
@@ -84,6 +104,10 @@ def find_text_form(path: Path, words: Collection[str] = ()) -> TextForm | None:
     delimiter = _take_stated(path, stated[1]) if stated else find_delimiter(lines)
     rows = list(csv.reader((line for line in lines if line.strip()), delimiter=delimiter))
     depth = count_header_rows(rows)
+    if depth == 1:
+        places = [skipped + place + 1 for place, line in enumerate(lines) if line.strip()]
+        refuse_late_header(path, rows, places, words)
+        _refuse_no_header(path, rows[0])
     notes = [] if encoding == "utf-8" else [f"encoding: {encoding}"]
     if delimiter != ",":
         notes.append(f"cells: separated by {DELIMITERS.get(delimiter, repr(delimiter))}")
@@ -104,6 +128,50 @@ def _read_sample(path: Path) -> tuple[bytes, bool]:
             size *= 2
             sample += file.read(size - len(sample))
     return sample, len(sample) == size
+
+
+def _refuse_other_kind(path: Path, sample: bytes, encoding: str) -> None:
+    """Refuse a file that is no text, whatever its name says."""
+    for mark, what, hint in OTHER_KINDS:
+        if sample.lstrip().startswith(mark):
+            raise unusable_error(path, f"{what}, not text with a cell for each value", hint)
+    zeros = sample[:4096].count(0)
+    if encoding in ("utf-8", "cp1252") and zeros > MAX_ZERO_SHARE * len(sample[:4096]):
+        raise unusable_error(path, "it is not text: it has bytes of no character", "Save the prices as CSV or Parquet.")
+
+
+def refuse_late_header(
+    path: Path, rows: Sequence[Sequence[str]], places: Sequence[int], words: Collection[str] = ()
+) -> None:
+    """Refuse a table with lines above the row that names its columns; `places` number the lines of the rows.
+
+    A row names columns from three known names on, if the first row has none.
+    """
+    if not rows or any(is_known_name(cell, words) for cell in rows[0]):
+        return
+    counts = [sum(is_known_name(cell, words) for cell in row) for row in rows]
+    if max(counts) < MIN_KNOWN_NAMES:
+        return
+    late = counts.index(max(counts))
+    names = ", ".join(cell.strip() for cell in rows[late] if cell.strip())
+    what = f"row {places[late]} looks like the header ({names[:MAX_CELL_LENGTH]}...), and other text stands above it"
+    raise unusable_error(path, what, f"Delete the rows above row {places[late]}.")
+
+
+def is_known_name(cell: str, words: Collection[str] = ()) -> bool:
+    """Return whether a cell is a name of a field that is read, or one of the words."""
+    name = cell.strip().removeprefix("\ufeff").lower()
+    return name in CODED_COLUMNS or name in words or plain_name(name) in FIELD_NAMES
+
+
+def _refuse_no_header(path: Path, row: Sequence[str]) -> None:
+    """Refuse a table whose first row is a day with its numbers."""
+    cells = [cell.strip() for cell in row if cell.strip()]
+    dates = [cell for cell in cells if parse_date(cell) is not None]
+    numbers = [cell for cell in cells if PLAIN_NUMBER.fullmatch(cell) and cell not in dates]
+    if dates and 2 * len(numbers) > len(cells):
+        what = f"its first row is data ({', '.join(cells[:3])}), not the names of the columns"
+        raise unusable_error(path, what, "Write the names above it; pandas writes them unless header=False.")
 
 
 def _take_stated(path: Path, mark: str) -> str:
@@ -152,11 +220,18 @@ def count_header_rows(rows: list[list[str]]) -> int:
         return 1
     first, second = rows[0][1:], rows[1][1:]
     pairs = ((first, second), (second, first))
-    if not any(all(plain_name(cell) in FIELD_NAMES for cell in fields) and all(others) for fields, others in pairs):
+    if not any(all(map(_is_pair, fields, others)) for fields, others in pairs):
         return 1
     if any(character.isdigit() for character in rows[1][0]):
         return 1  # the second row begins with a date: it is data
     return 3 if len(rows) > 2 and not any(rows[2][1:]) else 2
+
+
+def _is_pair(field: str, other: str) -> bool:
+    """Return whether two header cells are a field and a symbol, or the name of the dates and nothing."""
+    if not other.strip():
+        return field.strip().lower() in ("date", *SAME_NAMES["date"])
+    return plain_name(field) in FIELD_NAMES
 
 
 def find_plain_columns(rows: list[list[str]], width: int, coded: frozenset[int]) -> frozenset[int]:

@@ -29,7 +29,10 @@ MAX_WORDS_NAMED = 8
 def read_wide(raw: RawTable, layout: TableLayout, source: PanelSource, audit: Audit) -> Prices:
     """Read a wide table; all mistakes go to the audit."""
     audit.add_broken(raw.broken)
-    audit.add(*(Finding(0, name, "the column is there twice") for name in layout.twice))
+    if layout.twice:
+        names = ", ".join(name or "a column without a name" for name in layout.twice[:MAX_WORDS_NAMED])
+        more = f" and {len(layout.twice) - MAX_WORDS_NAMED:,} more" if len(layout.twice) > MAX_WORDS_NAMED else ""
+        audit.add(Finding(0, f"{names}{more}", "the column is there twice"))
     if layout.kind == DATES_ACROSS:
         what = "the dates run across: write one row for each date, in pandas with frame.T"
         audit.add(Finding(0, "", what))

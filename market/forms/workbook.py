@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,14 @@ from ...ledger.files import check_given
 from ..errors import format_count, unusable_error
 from ..table import RawTable
 from .days import parse_date
-from .text_file import HEADER_LINES, count_header_rows, read_labels
+from .text_file import (
+    HEADER_LINES,
+    SAMPLE_LINES,
+    count_header_rows,
+    is_known_name,
+    read_labels,
+    refuse_late_header,
+)
 
 SAVE_HINT = (
     "Save the sheet as text: in Excel by File, Save As, 'CSV UTF-8 (Comma delimited)', in LibreOffice by File, "
@@ -25,8 +32,10 @@ SAVE_HINT = (
 )
 
 
-def read_workbook(path: Path) -> RawTable:
+def read_workbook(path: Path, words: Collection[str] = ()) -> RawTable:
     """Return the first visible sheet of a workbook; empty rows are skipped, and a formula is its last value.
+
+    `words` are further names of columns.
 
     Raises
     ------
@@ -59,6 +68,10 @@ def read_workbook(path: Path) -> RawTable:
     filled = [_fill_merged(header[0]), *header[1:]]
     header = filled if count_header_rows(filled) > 1 else header
     depth = count_header_rows(header)
+    if depth == 1:
+        texts = [["" if cell is None else str(cell) for cell in row] for row in cells[:SAMPLE_LINES]]
+        refuse_late_header(path, texts, [place + 1 for place, _ in rows], words)
+        _refuse_notes(path, book.worksheets, texts[0], words)
     columns = list(zip(*cells[depth:], strict=True)) if len(cells) > depth else [()] * width
     numbers = np.array([place - rows[depth - 1][0] for place, _ in rows[depth:]], np.int64)
     labels = read_labels(header[:depth])
@@ -76,6 +89,14 @@ def _choose_sheet(path: Path, sheets: Sequence[Any]) -> tuple[Any, tuple[str, ..
     note = f"sheet: {visible[0].title!r}, the first of {len(visible)}" if len(sheets) > 1 else ""
     note += f"; not read, since hidden: {', '.join(hidden)}" if hidden else ""
     return visible[0], (note,) if note else ()
+
+
+def _refuse_notes(path: Path, sheets: Sequence[Any], header: Sequence[str], words: Collection[str]) -> None:
+    """Refuse a first sheet that names no field where another sheet may have the prices."""
+    first, *others = [repr(sheet.title) for sheet in sheets if sheet.sheet_state == "visible"]
+    if others and not any(is_known_name(cell, words) for cell in header):
+        what = f"its first sheet, {first}, names no column such as date or close; it also has {', '.join(others[:3])}"
+        raise unusable_error(path, what, "Move the sheet of the prices to the first place, and save the file.")
 
 
 def _refuse_formulas(path: Path, title: str) -> None:

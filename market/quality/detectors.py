@@ -10,6 +10,7 @@ from .back_adjustment import find_adjusted_levels, find_adjusted_volume
 from .bars import find_odd_bars, find_stale_prices
 from .bounce import find_bid_ask_bounce
 from .duplicates import find_twin_columns, find_twin_symbols
+from .early_figures import find_early_figures
 from .jumps import find_bad_ticks, find_unadjusted_splits
 from .moves import LogMoves
 from .renames import find_suspected_renames
@@ -33,6 +34,7 @@ DETECTORS: Sequence[Callable[[LogMoves], DataWarning | None]] = (
     find_suspected_renames,
     find_calendar_gaps,
     find_thin_days,
+    find_early_figures,
 )
 """The data checks, in the order in which they are reported."""
 

@@ -9,7 +9,7 @@ import pytest
 
 from alphaloom.market import PanelError, PanelSource, Reading, panel_from, read_panel
 
-from .test_forms import FIELDS, tidy
+from .test_forms import FIELDS, tidy, yahoo
 
 
 @pytest.mark.parametrize("plural", ["", "s"])
@@ -86,3 +86,15 @@ def test_settings_hold_for_every_table(tmp_path: Path) -> None:
 def test_an_empty_folder_is_told(tmp_path: Path) -> None:
     with pytest.raises(PanelError, match="the folder holds no CSV and no Parquet file"):
         read_panel(PanelSource(tmp_path))
+
+
+def test_files_of_yfinance_with_one_ticker_each_are_read(tmp_path: Path) -> None:
+    frame = tidy()
+    for symbol in frame["symbol"].unique():
+        yahoo(frame).xs(symbol, axis=1, level="Ticker", drop_level=False).dropna().to_csv(tmp_path / f"{symbol}.csv")
+    assert read_panel(PanelSource(tmp_path)) == panel_from(frame)
+    (tmp_path / "AAA.csv").write_text((tmp_path / "AAA.csv").read_text().replace("\n2013-01-03,", "\n2013-01-03,-"))
+    with pytest.raises(PanelError, match=r"row 2, .*AAA: -.* is not a positive price"):
+        read_panel(PanelSource(tmp_path))
+    with pytest.raises(PanelError, match="put one such file for each symbol into a folder"):
+        read_panel(PanelSource(tmp_path / "BRK.B.csv"))

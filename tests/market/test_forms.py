@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 import pytest
 
+from alphaloom.ledger import AlphaloomError
 from alphaloom.market import Panel, PanelError, PanelSource, Reading, read_panel
 
 FIELDS = ("open", "high", "low", "close", "volume")
@@ -105,14 +106,25 @@ def test_levels_without_names_are_read(
     assert read_panel(PanelSource(tmp_path / "prices.parquet")) == panel
 
 
-@pytest.mark.parametrize("pattern", ["{1}_{0}", "{0}.{1}", "{1} {0}"])
+@pytest.mark.parametrize("adjusted", ["adj_close", "Adj Close", "Adjusted", ""])
+@pytest.mark.parametrize(
+    "pattern", ["{1}_{0}", "{0}.{1}", "{1} {0}", "{1}:{0}", "{1}-{0}", "{0}_{1}", "{1} - {0}", "('{0}', '{1}')"]
+)
 def test_names_of_field_and_symbol_in_one_are_read(
-    tmp_path: Path, frame: pd.DataFrame, panel: Panel, pattern: str
+    tmp_path: Path, frame: pd.DataFrame, panel: Panel, pattern: str, adjusted: str
 ) -> None:
-    wide = frame.pivot(index="date", columns="symbol")
+    given = frame.assign(**{adjusted: frame["close"] * 0.9}) if adjusted else frame
+    wide = given.pivot(index="date", columns="symbol")
     wide.columns = pd.Index([pattern.format(*pair) for pair in wide.columns])
     wide.to_csv(tmp_path / "prices.csv")
     assert read_panel(PanelSource(tmp_path / "prices.csv")) == panel
+
+
+def test_symbols_that_are_called_as_fields_are_told_from_fields(tmp_path: Path, frame: pd.DataFrame) -> None:
+    wide = frame.replace({"symbol": {"AAA": "LOW", "BRK.B": "OPEN"}}).pivot(index="date", columns="symbol")
+    wide.columns = pd.Index(["{1}_{0}".format(*pair) for pair in wide.columns])
+    wide.to_csv(tmp_path / "prices.csv")
+    assert read_panel(PanelSource(tmp_path / "prices.csv")).symbols == ("0005.HK", "LOW", "OPEN")
 
 
 def test_a_table_of_closes_says_what_is_missing(tmp_path: Path, frame: pd.DataFrame) -> None:
@@ -206,7 +218,9 @@ DATES = {
     "%d-%b-%Y": {},
     "%B %d, %Y": {},
     "%d/%m/%y": {"dates": "day_first"},
-    "%Y-%m-%d 00:00:00-05:00": {"time_zone": "America/New_York"},
+    "%Y-%m-%d 00:00:00+00:00": {},
+    "%d.%m.%Y 00:00:00+09:00": {},
+    "%Y-%m-%d 00:30:00-05:00": {"time_zone": "America/New_York"},
     "%Y-%m-%dT05:00:00Z": {"time_zone": "America/New_York"},
     "%Y-%m-%d 16:00": {"time_zone": "America/New_York"},
 }
@@ -233,12 +247,35 @@ def test_dates_that_may_be_either_are_asked_for(tmp_path: Path, frame: pd.DataFr
     assert read_panel(PanelSource(path, reading=Reading(dates="month_first"))).dates[0] == np.datetime64("2013-02-01")
 
 
+def test_dates_that_are_the_same_in_either_order_are_read(tmp_path: Path, frame: pd.DataFrame) -> None:
+    one = frame.drop_duplicates("symbol").assign(date="02/02/2013")
+    assert read_panel(PanelSource(text_file(tmp_path, one))).dates[0] == np.datetime64("2013-02-02")
+    two = pd.concat([one, one.assign(date="03/02/2013")])
+    assert "'03/02/2013' is 3 February or 2 March" in refused(text_file(tmp_path, two))
+
+
+@pytest.mark.parametrize("name", ["Name", "Adj Close", "WKN", "unknown"])
+def test_no_number_is_proposed_as_symbol(tmp_path: Path, frame: pd.DataFrame, name: str) -> None:
+    given = frame.assign(**{name: frame["close"] if name == "Adj Close" else "716460"})
+    message = refused(text_file(tmp_path, given.drop(columns="symbol")))
+    assert (f"say columns: {{symbol: {name.lower()}}}" in message) == (name in ("Name", "WKN"))
+    assert ("each date is there several times" in message) == (name not in ("Name", "WKN"))
+
+
 def test_both_orders_in_a_column_are_told(tmp_path: Path, frame: pd.DataFrame) -> None:
     dates = [day.strftime("%d/%m/%Y" if row % 2 else "%m/%d/%Y") for row, day in enumerate(frame["date"])]
     message = refused(text_file(tmp_path, frame.assign(date=dates)))
     assert "begins with the day and" in message
     assert "write all dates alike" in message
     assert "day_first" not in message
+
+
+def test_dates_that_a_spreadsheet_has_read_in_part_are_refused(tmp_path: Path, frame: pd.DataFrame) -> None:
+    dates = [day.strftime("%Y-%d-%m" if day.day <= 12 else "%d/%m/%Y") for day in frame["date"]]
+    message = refused(text_file(tmp_path, frame.assign(date=dates)), dates="day_first")
+    assert "dates with the year first (row 1: '2013-02-01') and " in message
+    assert "'14/01/2013'): a spreadsheet program that reads some dates" in message
+    assert len(message.splitlines()) == 3
 
 
 @pytest.mark.parametrize(("form", "count"), [("excel", lambda day: (day - pd.Timestamp("1899-12-30")).days)])
@@ -275,7 +312,31 @@ def test_a_zoned_column_is_its_day_in_the_zone_of_the_settings(
     assert read_panel(PanelSource(tmp_path / "prices.parquet", reading=Reading(time_zone="America/New_York"))) == panel
 
 
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "cp1252"])
+@pytest.mark.parametrize("own", ["UTC", "Asia/Tokyo", "America/New_York"])
+@pytest.mark.parametrize("kind", ["csv", "parquet", "unix"])
+def test_midnights_are_the_days_that_are_written(
+    tmp_path: Path, frame: pd.DataFrame, panel: Panel, own: str, kind: str
+) -> None:
+    zoned = frame.assign(date=frame["date"].dt.tz_localize("UTC" if kind == "unix" else own))
+    counted = zoned.assign(date=zoned["date"].dt.as_unit("s").astype("int64"))
+    path, form = tmp_path / f"prices.{'parquet' if kind == 'parquet' else 'csv'}", "unix" if kind == "unix" else ""
+    zoned.to_parquet(path) if kind == "parquet" else (counted if form else zoned).to_csv(path, index=False)
+    assert read_panel(PanelSource(path, reading=Reading(dates=form))) == panel  # type: ignore[arg-type]
+    message = refused(path, dates=form, time_zone="America/Los_Angeles")
+    assert "time_zone: America/Los_Angeles makes 2013-01-01 of" in message
+    assert "leave time_zone out" in message
+
+
+def test_bars_within_a_day_are_told(tmp_path: Path, frame: pd.DataFrame) -> None:
+    bars = pd.concat([frame.assign(date=frame["date"] + pd.Timedelta(hours=hour)) for hour in (10, 15)])
+    for path in (text_file(tmp_path, bars), tmp_path / "bars.parquet"):
+        bars.to_parquet(tmp_path / "bars.parquet")
+        message = refused(path, time_zone="America/New_York")
+        assert "these are bars within a day: make one row of each day" in message
+        assert "drop_equal" not in message
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-32", "cp1252"])
 def test_encodings_are_recognised_and_symbols_keep_their_spelling(
     tmp_path: Path, frame: pd.DataFrame, encoding: str
 ) -> None:
@@ -328,6 +389,40 @@ def test_the_first_sheet_of_a_workbook_is_read(tmp_path: Path, frame: pd.DataFra
     assert ("sheet: 'Prices', the first of 2" in read.notes) == (layout != "wide")
     path.write_bytes(b"PK")
     assert "it cannot be read as a workbook" in refused(path)
+
+
+@pytest.mark.parametrize("above", ["# source: vendor\n", "Prices;;\nas of 2020-01-01\n\n"])
+def test_text_above_the_header_is_told(tmp_path: Path, frame: pd.DataFrame, above: str) -> None:
+    path = text_file(tmp_path, frame)
+    path.write_text(above + path.read_text())
+    line = above.count("\n") + 1
+    message = refused(path)
+    assert f"row {line} looks like the header (date, symbol, open, high" in message
+    assert f"Delete the rows above row {line}." in message
+
+
+def test_a_table_without_a_header_is_told(tmp_path: Path, frame: pd.DataFrame) -> None:
+    for given in (frame, yahoo(frame).reset_index()):
+        given.to_csv(tmp_path / "prices.csv", index=False, header=False)
+        assert "its first row is data (2013-01-02, " in refused(tmp_path / "prices.csv")
+
+
+def test_a_yfinance_frame_whose_index_was_reset_is_read(tmp_path: Path, frame: pd.DataFrame, panel: Panel) -> None:
+    yahoo(frame).reset_index().to_csv(tmp_path / "prices.csv")
+    assert read_panel(PanelSource(tmp_path / "prices.csv")) == panel
+
+
+def test_a_workbook_whose_prices_are_elsewhere_is_told(tmp_path: Path, frame: pd.DataFrame) -> None:
+    pytest.importorskip("openpyxl", reason="openpyxl is not installed")
+    path = tmp_path / "prices.xlsx"
+    with pd.ExcelWriter(path) as book:
+        pd.DataFrame({"note": ["read me"]}).to_excel(book, sheet_name="Info", index=False)
+        frame.to_excel(book, sheet_name="Prices", index=False)
+    assert "its first sheet, 'Info', names no column such as date or close; it also has 'Prices'" in refused(path)
+    with pd.ExcelWriter(path) as book:
+        frame.to_excel(book, sheet_name="Prices", index=False, startrow=4)
+        book.sheets["Prices"]["A1"] = "Report"
+    assert "row 5 looks like the header (date, symbol" in refused(path)
 
 
 def test_what_a_workbook_does_not_say_is_refused(tmp_path: Path, frame: pd.DataFrame, panel: Panel) -> None:
@@ -420,9 +515,15 @@ def test_points_that_may_be_decimals_or_thousands_are_asked_for(tmp_path: Path, 
     assert read_panel(PanelSource(path, reading=Reading(decimal="comma"))).fields["high"][5, 0] == 1300.0
 
 
-def test_volumes_that_may_be_thousands_are_noted(tmp_path: Path, frame: pd.DataFrame) -> None:
-    read = read_panel(PanelSource(text_file(tmp_path, frame.assign(volume=frame["volume"] // 1000 / 1000))))
-    assert [note for note in read.notes if note.startswith("volume: every cell is below 1,000 with three digits")]
+@pytest.mark.parametrize("layout", ["tidy", "wide"])
+def test_volumes_that_may_be_thousands_are_asked_for(tmp_path: Path, frame: pd.DataFrame, layout: str) -> None:
+    given = frame.assign(volume=frame["volume"] // 1000 / 1000)
+    path = tmp_path / "prices.csv"
+    given.to_csv(path, index=False) if layout == "tidy" else given.pivot(index="date", columns="symbol").to_csv(path)
+    message = refused(path)
+    assert "volume: every cell is below 1,000 with three digits behind its point, such as " in message
+    assert "if they are decimals, say decimal: point" in message
+    assert np.nanmax(read_panel(PanelSource(path, reading=Reading(decimal="point"))).fields["volume"]) < 10
 
 
 def test_the_decimal_point_of_numbers_in_text_is_noted(tmp_path: Path, frame: pd.DataFrame) -> None:
@@ -462,6 +563,9 @@ def test_equal_duplicates_are_left_out_when_said(tmp_path: Path, frame: pd.DataF
     read = read_panel(PanelSource(path, reading=Reading(duplicates="drop_equal")))
     assert read == panel
     assert "duplicates: 5 rows that repeat another one left out" in read.notes
+    size = frame["volume"][0]
+    near = text_file(tmp_path, pd.concat([frame, frame.head(1).assign(volume=size + 1)]))
+    assert f"with volume {size + 1} here and {size} there" in refused(near)
     other = text_file(tmp_path, pd.concat([frame, frame.head(1).assign(close=frame["low"][0])]))
     assert "is there twice, first in row 1, with close " in refused(other, duplicates="drop_equal")
     assert "1 row with other figures than an earlier one of the same cell" in refused(other)
@@ -519,8 +623,21 @@ def test_an_error_in_a_wide_table_names_row_and_symbol(tmp_path: Path, frame: pd
 
 
 def test_a_zone_that_is_none_is_refused() -> None:
-    with pytest.raises(ValueError, match="'Mars' is no time zone"):
+    with pytest.raises(AlphaloomError, match="'Mars' is no time zone; allowed: a name such as") as error:
         Reading(time_zone="Mars")
+    assert "pydantic" not in str(error.value)
+    with pytest.raises(AlphaloomError, match="dates: "):
+        PanelSource(Path("prices.csv"), reading={"dates": "dmy"})  # type: ignore[arg-type]
+    with pytest.raises(PanelError, match="a dict of its settings, not str"):
+        PanelSource(Path("prices.csv"), reading="dmy")  # type: ignore[arg-type]
+
+
+def test_a_path_is_a_source_and_a_dict_a_reading(tmp_path: Path, frame: pd.DataFrame, panel: Panel) -> None:
+    path = text_file(tmp_path, frame.assign(date=frame["date"].dt.strftime("%d/%m/%y")))
+    assert read_panel(PanelSource(path, reading={"dates": "day_first"})) == panel  # type: ignore[arg-type]
+    assert read_panel(str(text_file(tmp_path, frame))) == panel
+    with pytest.raises(PanelError, match=r"panel_from\(frame\)"):
+        read_panel(frame)  # type: ignore[arg-type]
 
 
 def test_text_with_codes_and_empty_cells_is_read(tmp_path: Path) -> None:

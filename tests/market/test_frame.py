@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -45,7 +46,9 @@ def test_wide_frames_are_read_with_two_levels_or_one_for_each_field(frame: pd.Da
 
 
 def test_a_zone_of_the_index_is_asked_for(frame: pd.DataFrame) -> None:
-    wide = yahoo(frame).tz_localize("America/New_York")
+    midnights = yahoo(frame).tz_localize("America/New_York")
+    assert panel_from(midnights) == panel_from(frame)
+    wide = midnights.tz_convert("UTC")
     with pytest.raises(PanelError, match="time_zone: America/New_York"):
         panel_from(wide)
     assert panel_from(wide, reading=Reading(time_zone="America/New_York")) == panel_from(frame)
@@ -75,5 +78,38 @@ def test_what_is_no_frame_is_refused(frame: pd.DataFrame) -> None:
     for given in ([frame], {}, {"close": 1}):
         with pytest.raises(PanelError, match="a panel is made of a DataFrame"):
             panel_from(given)  # type: ignore[arg-type]
-    with pytest.raises(PanelError, match="the frame cannot be read"):
-        panel_from(frame.assign(close=pd.Series([1.0, "x"] * len(frame), dtype=object)[: len(frame)]))
+
+
+@pytest.mark.parametrize("column", ["symbol", "date", "day", "close"])
+def test_categories_are_their_values(frame: pd.DataFrame, column: str) -> None:
+    given = frame.assign(date=frame["date"].dt.strftime("%Y-%m-%d")) if column == "day" else frame
+    assert panel_from(given.astype({"date" if column == "day" else column: "category"})) == panel_from(frame)
+
+
+def test_sparse_columns_are_read(frame: pd.DataFrame) -> None:
+    assert panel_from(frame.astype({"volume": pd.SparseDtype("int64")})) == panel_from(frame)
+
+
+def test_a_frame_that_cannot_be_read_says_where(frame: pd.DataFrame) -> None:
+    wide, fields = yahoo(frame), {name: frame.pivot(index="date", columns="symbol", values=name) for name in FIELDS}
+    text = frame.astype({"close": object})
+    text.loc[2, "close"] = "halted"
+    refused: dict[str, Any] = {
+        "the column 'close' is there twice": pd.concat([frame, frame["close"]], axis=1),
+        "the column 'Close AAA' is there twice": pd.concat(
+            [wide, wide["Close"][["AAA"]].set_axis([("Close", "AAA")], axis=1)], axis=1
+        ),
+        "the column 'date' is there twice": frame.set_index("date", drop=False),
+        "the column 'open 0005.HK' is there twice": fields
+        | {"open": pd.concat([fields["open"], fields["open"]], axis=1)},
+        r"the dates are periods \(period\[D\]\), not days": wide.to_period("D"),
+        "different kinds of days .*volume: datetime64.*UTC": fields | {"volume": fields["volume"].tz_localize("UTC")},
+        "2013-01-02 00:00:00 is there twice in the index of 'low'": fields | {"low": fields["low"].iloc[[0, 0, 1]]},
+        "'low' holds ndarray": fields | {"low": fields["low"].to_numpy()},
+        "row 3, close: 'halted' is text in a column of float": text,
+    }
+    for message, given in refused.items():
+        with pytest.raises(PanelError, match=message):
+            panel_from(given)
+    with pytest.raises(PanelError, match="in the argument reading"):
+        panel_from(frame.rename(columns={"close": "last"}))

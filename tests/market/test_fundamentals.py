@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from alphaloom.factors import Engine, parse
-from alphaloom.market import Panel, PanelError, PanelSource, Reading, read_panel, take_panel_as_of
+from alphaloom.market import Panel, PanelError, PanelSource, Reading, load_panel, read_panel, take_panel_as_of
 
 from .test_forms import tidy
 
@@ -129,6 +129,9 @@ MISTAKES = {
     "symbol,known,eps\nZZZ,2013-01-04,1\n": "symbol: none of the prices' 3 symbols has a row here, such as '0005.HK'; "
     "it begins with 'ZZZ'",
     "symbol,eps\nAAA,1\n": "known: the column is missing",
+    "symbol,period,eps\nAAA,2012-12-31,1\n": "known: the column is missing: it holds the day on which each figure was "
+    "published, which is weeks after the last day of its period",
+    "symbol,sector,filed,eps\nAAA,Oil,2013-01-04,1\n": "if it is 'filed', say columns: {known: filed}",
     "symbol,known,close\nAAA,2013-01-04,1\n": "close: the panel has this field already: rename the column",
     "symbol,known,P/E\nAAA,2013-01-04,1\n": "p/e: a field's name is a to z, 0 to 9 and _: rename the column",
     "symbol,known,eps\nAAA,soon,1\n": "row 1, known: 'soon' is not a date",
@@ -144,6 +147,24 @@ MISTAKES = {
 @pytest.mark.parametrize("text", MISTAKES)
 def test_a_mistake_in_the_file_is_named(tmp_path: Path, prices: Path, text: str) -> None:
     assert MISTAKES[text] in refused(prices, stated(tmp_path, text))
+
+
+@pytest.mark.parametrize("columns", ["known,period", "known"])
+def test_figures_that_are_known_when_their_period_ends_are_suspected(
+    tmp_path: Path, prices: Path, columns: str
+) -> None:
+    for lag, suspected in ((0, True), (40, False)):
+        ends = pd.date_range("2012-03-31", periods=4, freq="QE").strftime("%Y-%m-%d")
+        known = (pd.to_datetime(ends) + pd.Timedelta(days=lag)).strftime("%Y-%m-%d")
+        rows = [f"AAA,{','.join(pair[: columns.count(',') + 1])},1.5" for pair in zip(known, ends, strict=True)]
+        panel = load_panel(
+            PanelSource(prices, fundamentals=stated(tmp_path, "\n".join([f"symbol,{columns},eps", *rows])))
+        )
+        assert any(note.startswith("early figures suspected") for note in panel.notes) == suspected
+    if columns == "known":
+        monthly = "".join(f"AAA,2012-{month:02d}-{day},1.5\n" for month, day in ((6, 30), (7, 31), (8, 31), (9, 30)))
+        panel = load_panel(PanelSource(prices, fundamentals=stated(tmp_path, f"symbol,known,eps\n{monthly}")))
+        assert not any("early figures" in note for note in panel.notes)
 
 
 def test_the_mapping_of_columns_holds_for_this_file_too(tmp_path: Path, prices: Path) -> None:

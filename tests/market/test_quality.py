@@ -339,6 +339,12 @@ def test_a_column_that_is_a_copy_is_found(copy: str, of: str) -> None:
     assert " = ".join(sorted((copy, of))) in found(changed(panel, plant))["twin columns"].cases
 
 
+def test_copies_of_many_columns_are_counted_up_to_a_limit() -> None:
+    flags = {f"flag{place}": np.zeros_like(clean(1).fields["close"]) for place in range(80)}
+    warning = found(changed(clean(1), lambda fields: fields.update(flags)))["twin columns"]
+    assert warning.observation == "at least 2,000 pairs of columns with the same values"
+
+
 def test_opens_that_repeat_the_close_before_are_found() -> None:
     def plant(fields: Fields) -> None:
         fields["open"][1:] = fields["close"][:-1]
