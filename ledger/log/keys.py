@@ -1,7 +1,8 @@
 """The folder of a desk's keys, outside every workspace, and what the desk remembers beside them.
 
 `log.key` signs the desk's own checkpoints, `witness.key` those of other desks. `signed/` holds the last checkpoint that
-this desk signed of each of its logs: a copy of a workspace that is put back cannot take it back. `witnessed/` holds the
+this desk signed of each of its logs, for each folder in which it signed: a copy of a workspace that is put back cannot
+take it back, and two copies that both go on are told apart. `witnessed/` holds the
 last checkpoint of each other desk that this desk signed as a witness. `cosigned/` holds, of each log of this desk, the
 checkpoints that witnesses signed. `workspaces/` holds the last checkpoint that was signed in each folder, so that the
 record of another workspace is not taken for this one's. `witnesses` lists the keys of witnesses that this desk trusts.
@@ -98,17 +99,25 @@ class KeyFolder:
         return self.find_seed(name) or seed
 
     def remember(self, kind: str, origin: str, note: SignedNote, about: str = "") -> None:
-        """Keep a checkpoint of a log, in the place of an earlier one about the same."""
+        """Keep a checkpoint of a log, in the place of an earlier one about the same folder or witness."""
         file = self._find_file(kind, origin, about)
         make_folder(file.parent)
+        if about and not (named := file.with_suffix(".about")).is_file():
+            write_whole(named, about.encode())
         write_whole(file, str(note).encode())
 
     def recall(self, kind: str, origin: str) -> list[SignedNote]:
         """Return the checkpoints that are kept of a log; what cannot be read is left out."""
+        return [note for _, note in self.recall_by_place(kind, origin)]
+
+    def recall_by_place(self, kind: str, origin: str) -> list[tuple[str, SignedNote]]:
+        """Return the checkpoints that are kept of a log, each with the folder or witness that it is about."""
         notes = []
         for file in sorted(self._find_file(kind, origin, "").parent.glob("*.checkpoint")):
             with suppress(OSError, ValueError, NoteError):
-                notes.append(SignedNote.parse(file.read_text(encoding="utf-8")))
+                note = SignedNote.parse(file.read_text(encoding="utf-8"))
+                named = file.with_suffix(".about")
+                notes.append((named.read_text(encoding="utf-8") if named.is_file() else "", note))
         return notes
 
     def trusted(self, listed: str) -> list[VerifierKey]:

@@ -102,8 +102,9 @@ class CheckpointSigner:
 
         self._database.write(work)
         for checkpoint, note in signed:
-            self._keys.remember(SIGNED, checkpoint.origin, note)
-            self._keys.remember(WORKSPACES, str(self._workspace.resolve()), note)
+            here = str(self._workspace.resolve())
+            self._keys.remember(SIGNED, checkpoint.origin, note, here)
+            self._keys.remember(WORKSPACES, here, note)
             return checkpoint
         return None
 

@@ -24,10 +24,22 @@ MAX_SIGNING_DELAY = timedelta(minutes=1)
 
 @dataclass(frozen=True)
 class OutsideCheckpoint:
-    """A checkpoint that was kept outside the record; `kept` says where."""
+    """A checkpoint that was kept outside the record.
+
+    Attributes
+    ----------
+    note : SignedNote
+        The checkpoint.
+    kept : str
+        Where it was kept.
+    copy : str
+        The folder of a copy of this record that goes its own way and to which the checkpoint may belong; empty if it
+        must be part of this record.
+    """
 
     note: SignedNote
     kept: str
+    copy: str = ""
 
 
 @dataclass(frozen=True)
@@ -276,6 +288,9 @@ class _Verification:
                 self._find("log", one.kept or "last checkpoint", error.message)
                 continue
             frontier, where = roots.get(checkpoint.size), one.kept
+            if one.copy and (frontier is None or frontier.root() != checkpoint.root):
+                self._notes.append(f"a copy of this record in {one.copy} went its own way, to {checkpoint.size} leaves")
+                continue
             what = f"checkpoint of {checkpoint.size} leaves, {where}"
             if checkpoint.origin not in names:
                 self._find("rewritten", what, f"it is of the log {checkpoint.origin}, which this record does not name")

@@ -8,12 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..digest import compute_digest
-from ..errors import DamagedObject
+from ..errors import AlphaloomError, DamagedObject
 from ..files.objects import Bodies
 from ..registers import RECORDED_FILES
-from .checkpoint import CheckpointPolicy
+from .checkpoint import Checkpoint, CheckpointPolicy
 from .comparison import LogFinding
 from .keys import COSIGNED, SIGNED, WITNESS_LIST, WORKSPACES, KeyFolder
+from .note import SignedNote
 from .reader import RunQuery, read_record
 from .verification import LogReading, OutsideCheckpoint, verify_record
 
@@ -62,14 +63,39 @@ def _check_files(workspace: Path, run_query: RunQuery) -> Iterator[LogFinding]:
 
 
 def _recall(workspace: Path, keys: KeyFolder, origins: Sequence[str]) -> list[OutsideCheckpoint]:
-    """Return what the desk keeps of logs with these names, and of the log that it signed last in this workspace."""
+    """Return what the desk keeps of logs with these names, and of the log that it signed last in this workspace.
+
+    A workspace may be copied, and both may go on. What this desk signed in another folder is therefore asked of this
+    record only where nothing was signed here and the other folder no longer holds it.
+    """
+    here = str(workspace.resolve())
+    signed = [kept for name in origins for kept in keys.recall_by_place(SIGNED, name)]
+    has_signed_here = any(folder == here for folder, _ in signed)
     kept = [
-        OutsideCheckpoint(note, "kept beside this desk's key") for name in origins for note in keys.recall(SIGNED, name)
+        OutsideCheckpoint(
+            note,
+            "kept beside this desk's key",
+            folder if folder != here and (has_signed_here or _holds_checkpoint(Path(folder), note)) else "",
+        )
+        for folder, note in signed
     ]
     kept += [OutsideCheckpoint(note, "signed by a witness") for name in origins for note in keys.recall(COSIGNED, name)]
     texts = {one.note.text for one in kept}
-    here = keys.recall(WORKSPACES, str(workspace.resolve()))
+    last = keys.recall(WORKSPACES, here)
     kept += [
-        OutsideCheckpoint(note, "signed by this desk in this workspace") for note in here if note.text not in texts
+        OutsideCheckpoint(note, "signed by this desk in this workspace") for note in last if note.text not in texts
     ]
     return kept
+
+
+def _holds_checkpoint(workspace: Path, note: SignedNote) -> bool:
+    """Return whether the record of a workspace holds a checkpoint; False if there is none that can be read."""
+    query = f"SELECT note FROM log_checkpoints WHERE size = {Checkpoint.parse(note.text).size}"
+
+    def work(run_query: RunQuery, objects: Bodies) -> bool:
+        return any(SignedNote.parse(stored).text == note.text for (stored,) in run_query(query))
+
+    try:
+        return read_record(workspace, work)
+    except (AlphaloomError, OSError):
+        return False

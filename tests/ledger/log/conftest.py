@@ -47,8 +47,8 @@ def keys(desk_keys: KeyFolder, tmp_path: Path) -> KeyFolder:
     return KeyFolder(Path(shutil.copytree(desk_keys.folder, tmp_path / "keys")))
 
 
-def begin(workspace: Path, keys: KeyFolder) -> None:
-    with Ledger.open(workspace, clock=lambda: DAY, keys=keys, draw_salt=random.Random(1).randbytes) as ledger:
+def begin(workspace: Path, keys: KeyFolder, seed: int = 1) -> None:
+    with Ledger.open(workspace, clock=lambda: DAY, keys=keys, draw_salt=random.Random(seed).randbytes) as ledger:
         ledger.runs.start(Run("one", {"seed": 1}, 1, "data", "2026-01-02"))
         fill(ledger)
 

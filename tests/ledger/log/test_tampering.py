@@ -140,7 +140,7 @@ def test_rows_and_leaves_that_are_rewritten_together_break_every_later_checkpoin
 
 
 def test_a_database_of_another_workspace_is_named(workspace: Path, keys: KeyFolder, tmp_path: Path) -> None:
-    begin(tmp_path / "other", keys)
+    begin(tmp_path / "other", keys, seed=2)
     go_on(tmp_path / "other", keys, DAY + timedelta(hours=1), "more")
     go_on(tmp_path / "other", keys, DAY + timedelta(hours=2), "and more")
     go_on(workspace, keys, DAY + timedelta(hours=1), "own")
@@ -181,6 +181,30 @@ def test_a_copy_that_was_put_back_and_gone_on_with_under_a_clock_set_back_is_nam
     stranger = KeyFolder(tmp_path / "none")
     assert verify_workspace(workspace, stranger).findings == ()
     assert [one.kind for one in verify_workspace(workspace, stranger, [kept]).findings] == ["rewritten"]
+
+
+def test_copies_that_both_go_on_are_told_apart_and_neither_is_a_finding(
+    workspace: Path, keys: KeyFolder, tmp_path: Path
+) -> None:
+    copy = shutil.copytree(workspace, tmp_path / "copy")
+    go_on(workspace, keys, DAY + timedelta(days=1), "today")
+    for place, other in ((copy, workspace), (workspace, copy)):
+        reading = verify_workspace(place, keys)
+        assert reading.findings == ()
+        assert any(str(other) in note for note in reading.notes) == (place == copy)
+    go_on(copy, keys, DAY + timedelta(days=1), "on its own")
+    assert [len(verify_workspace(place, keys).keys) for place in (copy, workspace)] == [2, 1]
+    shutil.rmtree(workspace)
+    assert verify_workspace(copy, keys).findings == ()
+
+
+def test_a_copy_whose_newer_original_is_gone_is_named_as_older(
+    workspace: Path, keys: KeyFolder, tmp_path: Path
+) -> None:
+    copy = shutil.copytree(workspace, tmp_path / "copy")
+    go_on(workspace, keys, DAY + timedelta(days=1), "today")
+    shutil.rmtree(workspace)
+    assert {one.kind for one in find(copy, keys)} == {"older copy"}
 
 
 def test_a_clock_that_goes_back_is_named_from_the_record_alone(workspace: Path, keys: KeyFolder) -> None:
