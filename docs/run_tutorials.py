@@ -88,10 +88,11 @@ def differs(expected: str, output: str) -> str:
 
 
 def environment() -> dict[str, str]:
-    """Return the environment of a page: this checkout, tables of one width, and no setting of the user's own."""
+    """Return the environment of a page: this checkout, tables of one width, and no setting or key of the user's own."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("ALPHALOOM")}
     paths = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    return {**inherited, "PATH": paths, "PYTHONPATH": str(ROOT / ".root"), "COLUMNS": COLUMNS, "NO_COLOR": "1"}
+    own = {"PATH": paths, "PYTHONPATH": str(ROOT / ".root"), "ALPHALOOM_KEYS": "keys"}
+    return {**inherited, **own, "COLUMNS": COLUMNS, "NO_COLOR": "1"}
 
 
 def run_page(page: Path, *, write: bool) -> int:

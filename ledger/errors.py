@@ -7,6 +7,8 @@ AlphaloomError                 the base of every error a user can see, in all ro
     │   ├── AddressError       the address of a database cannot be used, or the server refuses the user
     │   ├── ServerError        no database server answers, or its driver is not installed
     │   └── CallsUnwritable    tool calls cannot be recorded, so none may be answered
+    ├── NoteError              a signed note, a key or a proof cannot be read, or its signature does not hold
+    ├── WitnessRefusal         this desk does not sign the checkpoint of another one
     ├── CallsDamaged           the record of tool calls was changed, or a part of it is gone
     ├── ChangedFile            a file of a run is not the one whose digest was recorded
     ├── RunLocked              another process is working on this run

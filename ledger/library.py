@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from .database.locks import hold_lock
-from .database.protocol import Database, Transaction
+from .database.protocol import Transaction
 from .database.register import Register
 from .digest import canonical_json
+from .log.leaves import LoggedDatabase, LoggedTransaction
 from .records import JsonObject, LibraryRow, Sighting, StatusChange, WindowKey
-from .windows import WINDOW_COLUMNS, NameLists
+from .windows import NameLists, name_columns
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Pass:
 class Library:
     """Stores factors, status changes and observations: append-only, each write in one transaction."""
 
-    def __init__(self, database: Database, lock: Path, now: Callable[[], str]) -> None:
+    def __init__(self, database: LoggedDatabase, lock: Path, now: Callable[[], str]) -> None:
         self._database = database
         self._lock = lock
         self._now = now
@@ -79,7 +80,7 @@ class Library:
         """
         new: set[str] = set()
 
-        def work(session: Transaction) -> None:
+        def work(session: LoggedTransaction) -> None:
             for observed in passes:
                 self._record_pass(session, observed)
             new.update(row.factor_id for row in rows if self._rows.put(session, row))
@@ -89,12 +90,13 @@ class Library:
         self._database.write(work)
         return len(new)
 
-    def _record_pass(self, session: Transaction, observed: Pass) -> None:
+    def _record_pass(self, session: LoggedTransaction, observed: Pass) -> None:
         """Write the new days of one factor; if there are any, count a watch."""
         if sum(self._sightings.put(session, sighting) for sighting in observed.sightings):
             window = self._names.columns(session, observed.window)
             self._names.fingerprints.keep(session, window[-1], observed.window.fingerprint, self._now())
-            session.execute(_ADD_WATCH, (observed.factor_id, *window, self._now(), canonical_json(observed.about)))
+            seen = {"subject": observed.factor_id} | name_columns(window)
+            session.append("watches", seen | {"at": self._now(), "body": canonical_json(observed.about)})
 
     def watched(self, window: WindowKey) -> int:
         """Count the factors that were observed on new days whose data a window shares."""
@@ -112,4 +114,3 @@ class Library:
 
 
 _SEEN_BEFORE = "SELECT last_day FROM watches WHERE id = ? AND at < ?"
-_ADD_WATCH = f"INSERT INTO watches (subject, {WINDOW_COLUMNS}, at, body) VALUES (?, ?, ?, ?, ?, ?, ?)"

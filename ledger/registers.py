@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from .database.protocol import Database
 from .database.register import Register, RegisterEntry, match_words
 from .digest import compute_digest
 from .errors import changed_file
 from .files.objects import Bodies
+from .log.leaves import LoggedDatabase
 from .records import Artefact, Event, ModelCall
 
 RECORDED_FILES = ("curves.json", "results.json", "sealed.json")
@@ -20,7 +20,7 @@ RECORDED_FILES = ("curves.json", "results.json", "sealed.json")
 class CallRegister(Register[ModelCall]):
     """The answered model calls."""
 
-    def __init__(self, database: Database, now: Callable[[], str]) -> None:
+    def __init__(self, database: LoggedDatabase, now: Callable[[], str]) -> None:
         super().__init__(database, "calls", ModelCall, now)
 
     def first(self, key: str) -> ModelCall | None:
@@ -36,7 +36,7 @@ class CallRegister(Register[ModelCall]):
 class EventRegister(Register[Event]):
     """Hypotheses, critiques, risk decisions, warnings: any JSON under a kind and a key."""
 
-    def __init__(self, database: Database, now: Callable[[], str]) -> None:
+    def __init__(self, database: LoggedDatabase, now: Callable[[], str]) -> None:
         super().__init__(database, "events", Event, now)
 
     def record(self, run: str, kind: str, key: str, body: Any) -> bool:
@@ -81,7 +81,7 @@ class ArtefactRegister(Register[Artefact]):
     """The digests of the files of runs, and the bytes that the files had when they were recorded."""
 
     def __init__(
-        self, database: Database, objects: Bodies, files: Callable[[str], Path], now: Callable[[], str]
+        self, database: LoggedDatabase, objects: Bodies, files: Callable[[str], Path], now: Callable[[], str]
     ) -> None:
         super().__init__(database, "artefacts", Artefact, now)
         self._objects = objects

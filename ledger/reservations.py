@@ -24,6 +24,7 @@ from .database.locks import hold_lock, holder
 from .database.protocol import Database, Transaction
 from .database.register import Register
 from .digest import canonical_json
+from .log.leaves import LoggedDatabase, LoggedTransaction
 from .records import Event, ModelCall
 
 Registers: TypeAlias = tuple[Register[ModelCall], Register[Event]]
@@ -189,7 +190,7 @@ class Holds:
     """The reservations in a ledger; usable from several threads and by several processes."""
 
     def __init__(
-        self, database: Database, registers: Registers, folder: Path, now: Callable[[], str], *, sees: bool
+        self, database: LoggedDatabase, registers: Registers, folder: Path, now: Callable[[], str], *, sees: bool
     ) -> None:
         self._database, self._now, self._sees = database, now, sees
         self._calls, self._events = registers
@@ -240,7 +241,7 @@ class Holds:
         tokens = call.tokens_in + call.tokens_out
         request = Hold(0, "", call.run, call.key, call.tenant, "", "", tokens, picos(call.cost_usd))
 
-        def work(session: Transaction) -> bool | CapReached:
+        def work(session: LoggedTransaction) -> bool | CapReached:
             if session.execute("SELECT 1 FROM calls WHERE run = ? AND key = ?", (call.run, call.key)).fetchone():
                 return False
             if reached := self._find_reached_cap(session, request, caps, self._read_open(session)):
@@ -259,7 +260,7 @@ class Holds:
             If another reply is recorded under its key.
         """
 
-        def work(session: Transaction) -> None:
+        def work(session: LoggedTransaction) -> None:
             self._events.put(session, note)
             self._calls.put(session, call, strict=True)
             self._release(session, hold, "answered")

@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .database.locks import hold_lock, holder
-from .database.protocol import Database, Transaction, explained
+from .database.protocol import Database, explained
 from .database.register import conflict
 from .database.schema import REGISTERS, TABLE_KEYS
 from .digest import canonical_json
 from .errors import LedgerConflict, LedgerError, UnknownRun
 from .files.private import make_folder
+from .log.leaves import LoggedDatabase, LoggedTransaction
 from .records import Run
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ _TIMED_TABLES = ("runs", "statuses", "trials", "openings", "verdicts", "artefact
 class RunRecord:
     """The runs of one workspace, in the order in which they were started."""
 
-    def __init__(self, database: Database, folder: Path, now: Callable[[], str]) -> None:
+    def __init__(self, database: LoggedDatabase, folder: Path, now: Callable[[], str]) -> None:
         self._database = database
         self._folder = folder
         self._now = now
@@ -49,9 +50,9 @@ class RunRecord:
         del fields["id"], fields["status"]
         body = canonical_json(fields)
 
-        def work(session: Transaction) -> None:
-            if session.execute(_ADD_RUN, (run.id, self._now(), body)).rowcount:
-                session.execute(_ADD_STATUS, (run.id, self._now(), run.status))
+        def work(session: LoggedTransaction) -> None:
+            if session.append("runs", {"id": run.id, "at": self._now(), "body": body}):
+                session.append("statuses", {"run": run.id, "at": self._now(), "status": run.status})
                 return
             (stored,) = session.execute("SELECT body FROM runs WHERE id = ?", (run.id,)).fetchone()
             if stored != body:
@@ -65,12 +66,12 @@ class RunRecord:
     def finish(self, run: str, status: str) -> None:
         """Record the final status of a run; the last status counts, and earlier ones stay in the record."""
 
-        def work(session: Transaction) -> None:
+        def work(session: LoggedTransaction) -> None:
             last = session.execute(_STATUS, (run,)).fetchone()
             if last is None:
                 raise UnknownRun(f"there is no run {run}", field="run", got=run)
             if last[0] != status:
-                session.execute(_ADD_STATUS, (run, self._now(), status))
+                session.append("statuses", {"run": run, "at": self._now(), "status": status})
 
         self._database.write(work)
 
@@ -187,8 +188,6 @@ def unknown_run_error(name: str, runs: list[str], matches: list[str], folder: Pa
     )
 
 
-_ADD_RUN = "INSERT INTO runs (id, at, body) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
-_ADD_STATUS = "INSERT INTO statuses (run, at, status) VALUES (?, ?, ?)"
 _STATUS = "SELECT status FROM statuses WHERE run = ? ORDER BY seq DESC LIMIT 1"
 _STATUSES = "SELECT at, status FROM statuses WHERE run = ? ORDER BY seq"
 _ALL = """

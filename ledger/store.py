@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
+from secrets import token_bytes
 from types import TracebackType
 from typing import Any, Self
 
@@ -17,6 +18,9 @@ from .database.register import Register
 from .digest import canonical_json
 from .files.private import make_folder
 from .library import Library
+from .log.keys import KeyFolder
+from .log.leaves import LoggedDatabase
+from .log.signing import CheckpointSigner, begin_log
 from .postgres.connection import PostgresLink
 from .records import Attempt, Evaluation, VerdictRow
 from .registers import ArtefactRegister, CallRegister, EventRegister
@@ -57,13 +61,17 @@ class Ledger:
         The digests of the files of runs.
     library : Library
         The factors of the workspace, their status changes and their RankIC on new days.
+    signer : CheckpointSigner
+        Signs what was recorded, in the background.
     """
 
-    def __init__(self, home: Home, now: Callable[[], str]) -> None:
+    def __init__(self, home: Home, now: Callable[[], str], keys: KeyFolder, draw_salt: Callable[[int], bytes]) -> None:
         self._home = home
         self.workspace = home.workspace
-        self._database, self.objects = home.opened()
-        database = self._database
+        opened, self.objects = home.opened()
+        begin_log(opened, self.objects, now, draw_salt)
+        self.signer = CheckpointSigner(opened, keys, now, draw_salt, self.workspace)
+        database = self._database = LoggedDatabase(opened, draw_salt, self.signer.schedule)
         self.runs = RunRecord(database, self.workspace / "runs", now)
         self.trials = TrialRecord(database, now)
         self.attempts = Register(database, "attempts", Attempt, now)
@@ -77,10 +85,20 @@ class Ledger:
         self.holds = Holds(database, (self.calls, self.events), present, now, sees=not home.address)
 
     @classmethod
-    def open(cls, workspace: Path, *, clock: Callable[[], datetime], address: str = "") -> Ledger:
+    def open(
+        cls,
+        workspace: Path,
+        *,
+        clock: Callable[[], datetime],
+        address: str = "",
+        keys: KeyFolder | None = None,
+        draw_salt: Callable[[int], bytes] = token_bytes,
+    ) -> Ledger:
         """Open a workspace, making it if it is not there.
 
         `address` names the PostgreSQL database that holds the record of a new workspace; the workspace remembers it.
+        `keys` is where the key of the log lies: the folder of the person at this machine by default. `draw_salt`
+        returns the random bytes of a leaf.
 
         Raises
         ------
@@ -93,7 +111,7 @@ class Ledger:
             if not has_record(workspace):
                 home.refuse_lost()
             make_folder(workspace / "runs")
-            return cls(home, lambda: clock().isoformat())
+            return cls(home, lambda: clock().isoformat(), keys or KeyFolder.of_user(), draw_salt)
 
     def __enter__(self) -> Self:
         """Return the ledger."""
@@ -108,6 +126,7 @@ class Ledger:
     def close(self) -> None:
         """Close the ledger; a second time does nothing."""
         self.holds.close()
+        self.signer.close()
         self._database.close()
 
     def checkpoints(self, run: str) -> Path | Callable[[], PostgresLink]:

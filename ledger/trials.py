@@ -7,17 +7,18 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any
 
-from .database.protocol import Database, Transaction
+from .database.protocol import Transaction
 from .digest import canonical_json
 from .errors import LedgerError
+from .log.leaves import LoggedDatabase, LoggedTransaction
 from .records import Boundaries, Fingerprint, JsonObject, Look, Opening, Trial, WindowKey
-from .windows import WINDOW_COLUMNS, NameLists, disagree, read_column
+from .windows import WINDOW_COLUMNS, NameLists, disagree, name_columns, read_column
 
 
 class TrialRecord:
     """Counts every test before it is made, over all campaigns of the workspace."""
 
-    def __init__(self, database: Database, now: Callable[[], str]) -> None:
+    def __init__(self, database: LoggedDatabase, now: Callable[[], str]) -> None:
         self._database = database
         self._now = now
         self._names = NameLists()
@@ -30,14 +31,16 @@ class TrialRecord:
         same question about the same subject on the same window is one trial, whoever asks.
         """
 
-        def work(session: Transaction) -> Trial:
+        def work(session: LoggedTransaction) -> Trial:
             window = self._names.columns(session, look.window)
             same = (look.subject, look.question, *window)
             row = session.execute(f"{_FIND} {_SAME_TRIAL_CONDITION}", same).fetchone()
             if row is None:
                 earlier = self._names.overlapping(session, "trials", look.window)
                 prior = max(look.prior + self._count_watched(session, look.window), self._read_prior(session, earlier))
-                session.execute(_ADD_TRIAL, (1 + prior + len(earlier), prior, look.run, *same, self._now()))
+                counted = {"number": 1 + prior + len(earlier), "prior": prior, "run": look.run, "at": self._now()}
+                asked = {"subject": look.subject, "question": look.question}
+                session.append("trials", counted | asked | name_columns(window))
                 row = session.execute(f"{_FIND} {_SAME_TRIAL_CONDITION}", same).fetchone()
             return self._build_trial(session, row)
 
@@ -63,10 +66,10 @@ class TrialRecord:
         """Store the outcome of a trial; a later outcome changes nothing."""
         body = canonical_json(outcome)
 
-        def work(session: Transaction) -> Trial:
+        def work(session: LoggedTransaction) -> Trial:
             if self._read_row(session, trial) is None:
                 raise LedgerError(f"there is no trial {trial}", field="trial", got=trial)
-            session.execute("INSERT INTO outcomes VALUES (?, ?, ?) ON CONFLICT DO NOTHING", (trial, self._now(), body))
+            session.append("outcomes", {"trial": trial, "at": self._now(), "body": body})
             return self._build_trial(session, self._read_row(session, trial))
 
         return self._database.write(work)
@@ -95,13 +98,14 @@ class TrialRecord:
     def record_opening(self, opening: Opening) -> int:
         """Count an opening of sealed days and return its number; once for a run and a window."""
 
-        def work(session: Transaction) -> int:
+        def work(session: LoggedTransaction) -> int:
             window = self._names.columns(session, opening.window)
             row = session.execute(_FIND_OPENING, (opening.run, *window)).fetchone()
             if row is not None:
                 return int(row[0])
             number = 1 + len(self._names.overlapping(session, "openings", opening.window))
-            session.execute(_ADD_OPENING, (number, opening.run, *window, opening.reason, self._now()))
+            opened = {"number": number, "run": opening.run, "reason": opening.reason, "at": self._now()}
+            session.append("openings", opened | name_columns(window))
             return number
 
         return self._database.write(work)
@@ -137,7 +141,7 @@ class TrialRecord:
             boundaries.dataset, boundaries.first_day, boundaries.sealed_end, boundaries.names, fingerprint or {}
         )
 
-        def work(session: Transaction) -> Boundaries:
+        def work(session: LoggedTransaction) -> Boundaries:
             inherited = self._read_inherited(session, span)
             if any(disagree(inherited[0], other) for other in inherited[1:]):
                 raise LedgerError(
@@ -189,7 +193,7 @@ class TrialRecord:
         """Return a day of a window and the day under which its returns were first stored; None if they are equal."""
         return self._database.read(lambda session: self._names.known_as(session, window))
 
-    def _store_boundaries(self, session: Transaction, fixed: Boundaries, span: WindowKey) -> None:
+    def _store_boundaries(self, session: LoggedTransaction, fixed: Boundaries, span: WindowKey) -> None:
         """Store edges with their series of returns, unless they are stored."""
         names = self._names.keep(session, fixed.names)
         series = self._names.fingerprints.keep(session, names, span.fingerprint, self._now())
@@ -197,7 +201,7 @@ class TrialRecord:
             fields: JsonObject = asdict(fixed) | ({"series": series} if series else {})
             body = {name: value for name, value in fields.items() if name not in ("names", "dataset")}
             window = fixed.dataset, fixed.first_day, fixed.sealed_end, names
-            session.execute(_ADD_BOUNDARIES, (*window, canonical_json(body), self._now()))
+            session.append("boundaries", name_columns(window) | {"body": canonical_json(body), "at": self._now()})
 
     def _read_row(self, session: Transaction, trial: int) -> tuple[Any, ...] | None:
         row: tuple[Any, ...] | None = session.execute(f"{_FIND} WHERE id = ?", (trial,)).fetchone()
@@ -231,9 +235,4 @@ _TRIAL_COLUMNS = f"id, number, run, subject, question, {WINDOW_COLUMNS}, body, p
 _FIND = f"SELECT {_TRIAL_COLUMNS} FROM trials LEFT JOIN outcomes ON trial = id"
 _WINDOW = "dataset = ? AND first_day = ? AND last_day = ? AND names = ?"
 _SAME_TRIAL_CONDITION = f"WHERE subject = ? AND question = ? AND {_WINDOW}"
-_ADD_TRIAL = (
-    f"INSERT INTO trials (number, prior, run, subject, question, {WINDOW_COLUMNS}, at) VALUES ({', '.join('?' * 10)})"
-)
 _FIND_OPENING = f"SELECT number FROM openings WHERE run = ? AND {_WINDOW}"
-_ADD_OPENING = f"INSERT INTO openings (number, run, {WINDOW_COLUMNS}, reason, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-_ADD_BOUNDARIES = f"INSERT INTO boundaries ({WINDOW_COLUMNS}, body, at) VALUES (?, ?, ?, ?, ?, ?)"

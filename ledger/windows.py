@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 
 from .database.protocol import Transaction
 from .digest import canonical_json, compute_digest
+from .log.leaves import LoggedTransaction
 from .records import Boundaries, Fingerprint, WindowKey
 
 Days: TypeAlias = Mapping[int, frozenset[str]]
@@ -23,7 +24,6 @@ Days: TypeAlias = Mapping[int, frozenset[str]]
 MIN_SHARED_HASHES = 5
 """Least number of hashes that two windows with the same returns share; unrelated panels of 40,000 hashes share none."""
 HASH_BYTES = 6
-_ADD_FINGERPRINT = "INSERT INTO fingerprints (names, series, at, body) VALUES (?, ?, ?, ?)"
 WINDOW_COLUMNS = "dataset, first_day, last_day, names"
 WINDOW_EDGES = ("search_end", "selection_start", "selection_end", "sealed_start", "sealed_end")
 SLACK_DAYS = 7
@@ -40,11 +40,11 @@ class NameLists:
         self._known: dict[str, tuple[str, ...]] = {}
         self.fingerprints = Fingerprints()
 
-    def keep(self, session: Transaction, names: tuple[str, ...]) -> str:
+    def keep(self, session: LoggedTransaction, names: tuple[str, ...]) -> str:
         """Store a list of symbols, inside the caller's transaction, and return its digest."""
         body = canonical_json(names)
         name = compute_digest(body)
-        session.execute("INSERT INTO name_lists VALUES (?, ?) ON CONFLICT DO NOTHING", (name, body))
+        session.append("name_lists", {"digest": name, "body": body})
         return name
 
     def read(self, session: Transaction, name: str) -> tuple[str, ...]:
@@ -102,7 +102,7 @@ class NameLists:
         """Return the subjects of the rows whose window shares data with this one."""
         return set(read_column(session, table, "subject", self.overlapping(session, table, window)))
 
-    def columns(self, session: Transaction, window: WindowKey) -> tuple[str, str, str, str]:
+    def columns(self, session: LoggedTransaction, window: WindowKey) -> tuple[str, str, str, str]:
         """Return the four columns of a window; its list of symbols is stored."""
         return window.dataset, window.first_day, window.last_day, self.keep(session, window.names)
 
@@ -119,6 +119,11 @@ class NameLists:
             return _move_edges(fixed, match), True
         same_days = fixed.first_day <= span.last_day and fixed.sealed_end >= span.first_day
         return (fixed, False) if same_days and not set(span.names).isdisjoint(fixed.names) else None
+
+
+def name_columns(window: tuple[str, ...]) -> dict[str, str]:
+    """Return the four columns of a window under their names."""
+    return dict(zip(WINDOW_COLUMNS.split(", "), window, strict=True))
 
 
 def _move_edges(fixed: Boundaries, match: Match) -> Boundaries:
@@ -200,7 +205,7 @@ class Fingerprints:
         self._matches: dict[tuple[int, int], tuple[Days, Days, Match]] = {}
         self._indexed: dict[int, tuple[Fingerprint, Days]] = {}
 
-    def keep(self, session: Transaction, names: str, fingerprint: Fingerprint, at: str) -> int:
+    def keep(self, session: LoggedTransaction, names: str, fingerprint: Fingerprint, at: str) -> int:
         """Store the new hashes of a fingerprint, inside the caller's transaction.
 
         Return the number of its series; 0 for an empty fingerprint.
@@ -211,7 +216,7 @@ class Fingerprints:
         new = {day: [mark for mark in marks if day not in stored.get(mark, ())] for day, marks in fingerprint.items()}
         body = {day: _pack_hashes(marks) for day, marks in new.items() if marks}
         if body:
-            session.execute(_ADD_FINGERPRINT, (names, series, at, canonical_json(body)))
+            session.append("fingerprints", {"names": names, "series": series, "at": at, "body": canonical_json(body)})
         return series
 
     def _find_series(self, session: Transaction, names: str, fingerprint: Fingerprint) -> tuple[int, Days]:

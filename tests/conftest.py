@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 from hypothesis import HealthCheck, settings
@@ -29,6 +30,7 @@ providers._get_local_constants = lambda: providers._local_constants
 
 
 def pytest_configure() -> None:
-    """Put the checkout before what is installed, for every process that is started from here."""
+    """Put the checkout before what is installed, for every process that is started from here; keys get a new folder."""
     places = (str(ROOT), os.environ.get("PYTHONPATH", ""))
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, places))
+    os.environ.setdefault("ALPHALOOM_KEYS", tempfile.mkdtemp(prefix="alphaloom-keys-"))

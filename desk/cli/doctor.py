@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 REQUIRED_PACKAGES = {
     "anyio": "servers over HTTP",
     "arch": "tests beside the gate",
+    "cryptography": "signatures of the record",
     "httpx2": "tokens of OAuth servers",
     "jinja2": "report",
     "langchain-core": "agents",

@@ -28,6 +28,7 @@ from .library import commands as library
 from .models import commands as models, route
 from .news import commands as news
 from .options import FormulaCommand
+from .record import share, verify as record_verify
 from .risk import commands as risk
 from .serve import calls, serve, tokens
 
@@ -85,6 +86,13 @@ app.add_typer(sandbox.app, name="sandbox")
 app.add_typer(serve.app, name="serve")
 app.add_typer(tokens.app, name="token")
 app.add_typer(calls.app, name="audit")
+record = typer.Typer(no_args_is_help=True, help="Verify the record, and let others verify it.")
+record.command(short_help="Say whether the record is as it was written.")(record_verify.verify)
+record.command(short_help="Write a file that proves one record.")(share.prove)
+record.command(short_help="Write the log as files for a web server.")(share.export)
+record.command(short_help="Sign another desk's checkpoint.")(share.witness)
+record.command(short_help="Keep the checkpoint that a witness signed.")(share.keep)
+app.add_typer(record, name="record")
 app.command(short_help="Say which model would answer a prompt.")(route.route)
 app.add_typer(models.app, name="models")
 app.command(short_help="Write a commented campaign file.")(run.init)

@@ -147,6 +147,12 @@ def describe_difference(difference: dict[str, Any]) -> str:
     return f"{difference['field']}: {difference['recorded']}, {difference['recomputed']}"
 
 
+def describe_log(findings: Sequence[Any]) -> str:
+    """Return whether the record is as its log has it, in a sentence."""
+    whole = f"{plural(len(findings), 'finding')} in the record" if findings else "The record is as it was written"
+    return f"{whole}; who saw it, and what cannot be told: alphaloom record verify."
+
+
 def list_verification_notes(facts: dict[str, Any]) -> list[str]:
     """Return what was taken as recorded."""
     if facts["depth"] == "panel":

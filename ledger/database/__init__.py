@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .home import Home as Home, has_record as has_record
     from .locks import Wait as Wait, hold_lock as hold_lock, wait_for_lock as wait_for_lock
     from .protocol import explained as explained
+    from .schema import EXEMPT_TABLES as EXEMPT_TABLES
     from .sqlite import begin_immediate as begin_immediate
 else:
     __all__, __getattr__ = lazy_names(
@@ -18,6 +19,7 @@ else:
             "home": "Home has_record",
             "locks": "Wait hold_lock wait_for_lock",
             "protocol": "explained",
+            "schema": "EXEMPT_TABLES",
             "sqlite": "begin_immediate",
         },
     )

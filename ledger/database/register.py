@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from ..digest import canonical_json
 from ..errors import LedgerConflict
-from .protocol import Database, Transaction
+from ..log.leaves import LoggedDatabase, LoggedTransaction
 from .schema import REGISTERS
 
 R = TypeVar("R")
@@ -31,7 +31,7 @@ class RegisterEntry(Generic[R]):
 class Register(Generic[R]):
     """The records of one table."""
 
-    def __init__(self, database: Database, table: str, record: type[R], now: Callable[[], str]) -> None:
+    def __init__(self, database: LoggedDatabase, table: str, record: type[R], now: Callable[[], str]) -> None:
         self._database = database
         self._table = table
         self._record = record
@@ -49,13 +49,13 @@ class Register(Generic[R]):
         key, body = self._split_record(record)
         inserted: list[bool] = []
 
-        def work(session: Transaction) -> None:
+        def work(session: LoggedTransaction) -> None:
             inserted.append(self._put(session, key, body, strict))
 
         self._database.write(work)
         return any(inserted)  # a repeated transaction finds the row of the first attempt, whose confirmation was lost
 
-    def put(self, session: Transaction, record: R, *, strict: bool = False) -> bool:
+    def put(self, session: LoggedTransaction, record: R, *, strict: bool = False) -> bool:
         """Add a record inside the caller's transaction; return whether it is new. An existing record stays."""
         return self._put(session, *self._split_record(record), strict)
 
@@ -142,20 +142,15 @@ class Register(Generic[R]):
         place = entries[-1].place if len(entries) == most else first
         return entries, place
 
-    def _put(self, session: Transaction, key: list[str], body: str, strict: bool) -> bool:
+    def _put(self, session: LoggedTransaction, key: list[str], body: str, strict: bool) -> bool:
         """Insert a row if its key is free; if it is `strict`, a row that has the key must be equal."""
-        inserted = self._insert(session, key, body)
+        row = dict(zip(self._key, key, strict=True)) | {"at": self._now(), "body": body}
+        inserted = session.append(self._table, row)
         if not inserted and strict:
             self._compare(session, key, body)
         return inserted
 
-    def _insert(self, session: Transaction, key: list[str], body: str) -> bool:
-        columns = ", ".join(self._key)
-        marks = ", ".join("?" * (len(key) + 2))
-        statement = f"INSERT INTO {self._table} ({columns}, at, body) VALUES ({marks}) ON CONFLICT DO NOTHING"
-        return session.execute(statement, (*key, self._now(), body)).rowcount == 1
-
-    def _compare(self, session: Transaction, key: list[str], body: str) -> None:
+    def _compare(self, session: LoggedTransaction, key: list[str], body: str) -> None:
         """Refuse a record that differs from the one under its key."""
         condition = " AND ".join(f"{column} = ?" for column in self._key)
         (stored,) = session.execute(f"SELECT body FROM {self._table} WHERE {condition}", key).fetchone()

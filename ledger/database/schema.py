@@ -5,13 +5,16 @@ Every table is append-only: triggers refuse updates and deletions, and the first
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, dataclass
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 """Version 2 added the status of library factors (`standings`, `sightings`, `watches`), 3 the trigger against replacing
-rows from outside, 4 budget reservations (`holds`, `releases`), 5 fingerprints of data by content (`fingerprints`).
+rows from outside, 4 budget reservations (`holds`, `releases`), 5 fingerprints of data by content (`fingerprints`),
+6 the transparency log (`leaves`, `log_keys`, `log_checkpoints`).
 
 Opening an older store adds what it lacks.
+The graph of a campaign has a table `checkpoints` of its own beside these.
 """
 
 # A register is a table of records: its key columns, then the rest of the record as canonical JSON.
@@ -101,6 +104,13 @@ _TABLE_TEMPLATES: dict[str, str] = {
     hold {integer} PRIMARY KEY REFERENCES holds (id),
     why  {text} NOT NULL,
     at   {text} NOT NULL""",
+    "leaves": "id {serial}, entry {text} NOT NULL",
+    "log_keys": "id {serial}, vkey {text} NOT NULL, why {text} NOT NULL, at {text} NOT NULL",
+    "log_checkpoints": """
+    id    {serial},
+    size  {integer} NOT NULL CHECK (size > 0),
+    nodes {text} NOT NULL,
+    note  {text} NOT NULL""",
 }
 INDICES = {"calls_by_key": "calls (key)", "calls_by_time": "calls (at)"}
 
@@ -117,15 +127,34 @@ TABLE_KEYS: dict[str, tuple[tuple[str, ...], ...]] = {
     "fingerprints": (("id",),),
     "holds": (("id",), ("name",)),
     "releases": (("hold",),),
+    "leaves": (("id",),),
+    "log_keys": (("id",),),
+    "log_checkpoints": (("id",),),
     **{name: (("seq",), key) for name, key in REGISTERS.items()},
 }
 """The unique keys of each table; the first is the primary key."""
+EXEMPT_TABLES = {
+    "holds": "a lease: what a model call under way may still cost; the answered call is a record of its own",
+    "releases": "the end of such a lease",
+    "leaves": "the log itself: the root of every checkpoint covers it",
+    "log_checkpoints": "the log itself: each is signed",
+}
+"""Tables whose rows are no leaves of the log, with the reason."""
+LOGGED_TABLES = tuple(name for name in TABLE_KEYS if name not in EXEMPT_TABLES)
 
 
 def tables(types: ColumnTypes) -> dict[str, str]:
     """Return the columns of every table, in an order in which they can be created."""
-    templates = _TABLE_TEMPLATES | {name: _build_register_template(key) for name, key in REGISTERS.items()}
-    return {name: columns.format(**asdict(types)) for name, columns in templates.items()}
+    return {name: columns.format(**asdict(types)) for name, columns in _build_templates().items()}
+
+
+def list_columns(table: str) -> list[str]:
+    """Return the names of a table's columns."""
+    return re.findall(r"(\w+)\s+\{", _build_templates()[table])
+
+
+def _build_templates() -> dict[str, str]:
+    return _TABLE_TEMPLATES | {name: _build_register_template(key) for name, key in REGISTERS.items()}
 
 
 def _build_register_template(key: tuple[str, ...]) -> str:

@@ -25,6 +25,13 @@ pytestmark = pytest.mark.integration
 if TYPE_CHECKING:
     from alphaloom.evaluation import CampaignResult
 
+BEFORE_THE_LOG = (
+    "DROP TABLE leaves",
+    "DROP TABLE log_checkpoints",
+    "DROP TABLE log_keys",
+    "PRAGMA user_version = 5",
+)
+"""Makes a ledger one of a version that had no transparency log."""
 Verify = Callable[..., tuple[int, dict[str, Any]]]
 
 
@@ -106,11 +113,13 @@ def test_a_verdict_that_is_not_there_is_refused(verify: Verify) -> None:
 
 @pytest.mark.parametrize(("edit", "code"), [("$.p_value", 1), ("$.seen", 3)])
 def test_the_exit_code_says_what_was_found(verify: Verify, copy: Path, edit: str, code: int) -> None:
-    """A number that was edited differs; a look that kept no series cannot be run again."""
+    """A number that was edited differs; a look of an old version, which kept no series, cannot be run again."""
     change = "json_remove(body, '$.seen', '$.discoveries')" if code == 3 else f"json_set(body, '{edit}', 1e-9)"
     with closing(sqlite3.connect(copy / "ledger.sqlite")) as connection, connection:
         connection.execute("DROP TRIGGER outcomes_no_update")
         connection.execute(f"UPDATE outcomes SET body = {change} WHERE trial = 1")
+        for statement in BEFORE_THE_LOG if code == 3 else ():
+            connection.execute(statement)
     found, said = verify("--ledger-only")
     assert (found, said["differ"], said["cannot"]) == (code, code == 1, code == 3)
 
@@ -192,7 +201,9 @@ def test_the_status_of_a_run_is_that_of_the_recorded_results(copy: Path, capsys:
 def test_a_run_of_a_version_that_recorded_no_curves_is_reported_and_says_so_once(
     copy: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rows_removed(copy, "DELETE FROM artefacts WHERE name = 'curves.json'", "UPDATE artefacts SET seq = 1")
+    rows_removed(
+        copy, "DELETE FROM artefacts WHERE name = 'curves.json'", "UPDATE artefacts SET seq = 1", *BEFORE_THE_LOG
+    )
     assert run_command(["report", "latest", "--workspace", str(copy)]) == 0
     assert capsys.readouterr().err.count("curves.json: no digest recorded by the version that wrote it") == 1
     assert run_command(["evidence", "verify", "latest", "--workspace", str(copy), "--ledger-only"]) == 0

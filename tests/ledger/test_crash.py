@@ -1,13 +1,16 @@
 """A process killed in the middle of writing leaves all it had acknowledged, and several may write at once."""
 
+import random
 import subprocess
 import sys
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from alphaloom.ledger import Ledger, Run, WindowKey
+from alphaloom.ledger.log import KeyFolder, verify_workspace
 
 ROOT = Path(__file__).resolve().parents[2] / ".root"
 WRITE = """
@@ -50,6 +53,24 @@ def test_every_acknowledged_write_outlives_kill_9(tmp_path: Path, after: int) ->
         trials = ledger.trials.overlapping(WINDOW)
         assert set(acknowledged) <= {trial.subject for trial in trials}
         assert [trial.number for trial in trials] == list(range(1, len(trials) + 1))
+
+
+@pytest.mark.slow
+def test_fifty_kills_leave_a_log_that_verifies(tmp_path: Path) -> None:
+    """`pytest -m slow tests/ledger/test_crash.py`: each process is killed while it writes, often before it signs."""
+    chance = random.Random(50)
+    for _ in range(50):
+        with writer(tmp_path, f"{chance.random()}", 1_000_000) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            time.sleep(chance.uniform(0, 1.5))
+            process.kill()
+            process.communicate()
+        assert verify_workspace(tmp_path, KeyFolder.of_user()).findings == ()
+    with Ledger.open(tmp_path, clock=lambda: datetime(2026, 1, 2, tzinfo=UTC)) as ledger:
+        ledger.events.record("one", "note", "last", 1)
+    reading = verify_workspace(tmp_path, KeyFolder.of_user())
+    assert (reading.findings, reading.signed) == ((), reading.size)
 
 
 def test_several_processes_share_one_workspace_from_its_first_moment(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ from alphaloom.ledger import (
 from alphaloom.ledger.database.home import ADDRESS_FILE
 from alphaloom.ledger.database.schema import TABLE_KEYS
 from alphaloom.ledger.errors import AddressError, ServerError
+from alphaloom.ledger.log import KeyFolder, verify_workspace
 from alphaloom.ledger.postgres.connection import POSTGRES_ONLY_TABLES, PostgresDatabase
 from alphaloom.ledger.postgres.server import PostgresServer, database_name
 
@@ -82,6 +83,22 @@ def test_no_table_can_be_changed_even_from_outside(cluster: Cluster, filled: str
 def test_every_table_is_guarded(cluster: Cluster, filled: str) -> None:
     there = {name for (name,) in cluster.ask(filled, "SELECT tablename FROM pg_tables WHERE schemaname = 'alphaloom'")}
     assert there == {*TABLE_KEYS, *POSTGRES_ONLY_TABLES} == {*TABLES}
+
+
+def test_an_edit_by_the_owner_of_the_server_is_named(cluster: Cluster, tmp_path: Path) -> None:
+    address = cluster.database()
+    with opened(tmp_path, address) as ledger:
+        fill(ledger)
+    assert verify_workspace(tmp_path, KeyFolder.of_user()).findings == ()
+    cluster.ask(address, "ALTER TABLE alphaloom.verdicts DISABLE TRIGGER ALL")
+    cluster.ask(address, "UPDATE alphaloom.verdicts SET body = '{}'")
+    cluster.ask(address, "ALTER TABLE alphaloom.calls DISABLE TRIGGER ALL")
+    cluster.ask(address, "DELETE FROM alphaloom.calls")
+    findings = verify_workspace(tmp_path, KeyFolder.of_user()).findings
+    assert [(one.kind, one.what) for one in findings] == [
+        ("dropped", "calls 1 (one / c1)"),
+        ("edited", "verdicts 1 (one / f1)"),
+    ]
 
 
 # Two workspaces, several processes.
@@ -207,7 +224,7 @@ class Fading:
 
 def test_a_write_that_was_kept_unheard_is_new_and_counted_once(cluster: Cluster, tmp_path: Path) -> None:
     with opened(tmp_path, cluster.database()) as ledger:
-        served = ledger._database
+        served = ledger._database._database
         assert isinstance(served, PostgresDatabase)
         link = served._link
         link.connection = Fading(link.connection)
@@ -247,7 +264,7 @@ def test_what_is_left_of_a_lost_connection_holds_no_lock_against_its_own_process
     cluster: Cluster, tmp_path: Path
 ) -> None:
     with opened(tmp_path, cluster.database()) as ledger, ledger.runs.lock("one"):
-        served = ledger._database
+        served = ledger._database._database
         assert isinstance(served, PostgresDatabase)
         forgotten, served._link.connection = served._link.connection, served._server.connect()
         served._link.connection.close()

@@ -197,6 +197,7 @@ def fill(ledger: Ledger) -> None:
     ledger.library.record(
         standings=[StatusChange("f1", "hand 1", "retired", "hand", "tired", "2021-01-04")], passes=[seen]
     )
+    ledger.signer.sign()
 
 
 def test_a_reopened_workspace_holds_what_it_held(ledger: Ledger) -> None:

@@ -148,7 +148,7 @@ def test_a_disk_that_fills_up_loses_nothing_that_was_kept(tmp_path: Path) -> Non
 
 
 def test_a_failed_commit_is_rolled_back_and_the_ledger_goes_on(filed: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    database = filed._database
+    database = filed._database._database
     assert isinstance(database, SqliteDatabase)
     real = database._connection
 

@@ -8,9 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from ...facts.verification import (
+    MAX_DIFFERENCES_SHOWN,
     PanelFiles,
     choose_verdicts,
     describe_difference,
+    describe_log,
     describe_replay,
     describe_verdicts,
     list_verification_notes,
@@ -36,16 +38,20 @@ def verify(
 ) -> None:
     """Run recorded verdicts again and say where one differs: from the ledger alone, then with the panel if it is there.
 
-    Exit code 1 if a verdict differs, 3 if one cannot be run again because its look kept no daily series.
+    The record itself is compared with its log first, as `alphaloom record verify` does, because a verdict that follows
+    from an edited record proves nothing. Exit code 1 if a verdict or the record differs, 3 if a verdict cannot be run
+    again because its look kept no daily series.
     """
     from ....evidence import RunArchive
     from ....ledger import Ledger
+    from ....ledger.log import KeyFolder, verify_workspace
 
     name, place = locate_run(run, workspace)
     with Ledger.open(place, clock=lambda: datetime.now(UTC)) as ledger:
         archive = RunArchive(ledger, find_run(ledger, name))
+        log = verify_workspace(place, KeyFolder.of_user())
         files = PanelFiles(panel, sectors, ledger_only, lambda line: stderr_console().print(line, style="dim"))
-        facts = verify_verdicts(archive, choose_verdicts(archive, ids or ()), files)
+        facts = verify_verdicts(archive, choose_verdicts(archive, ids or ()), files) | {"log": log.record()}
     if as_json:
         print_object(facts)
     else:
@@ -54,7 +60,7 @@ def verify(
 
 
 def _exit_with_code(facts: dict[str, Any]) -> None:
-    if facts["differ"] or facts["record"]:
+    if facts["differ"] or facts["record"] or facts["log"]["findings"]:
         raise typer.Exit(EXIT_DIFFERS)
     if facts["cannot"]:
         raise typer.Exit(EXIT_CANNOT_VERIFY)
@@ -78,5 +84,8 @@ def _print(facts: dict[str, Any]) -> None:
         console.print(table)
     for end in facts["record"]:
         console.print(Text(f"the run's record: {describe_difference(end)}", style="red"))
+    for finding in facts["log"]["findings"][:MAX_DIFFERENCES_SHOWN]:
+        console.print(Text("the record: {kind}: {what}: {message}".format_map(finding), style="red"))
+    console.print(Text(describe_log(facts["log"]["findings"]), style="dim"))
     for line in list_verification_notes(facts):
         console.print(Text(line, style="dim"))

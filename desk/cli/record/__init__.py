@@ -1,0 +1,1 @@
+"""The commands on the transparency log of a workspace."""

@@ -1,0 +1,48 @@
+"""The transparency log of the ledger: each row is a leaf of a Merkle tree whose root is signed and can be witnessed.
+
+The formats are those of C2SP: signed-note, tlog-checkpoint, tlog-cosignature, tlog-tiles, tlog-proof, tlog-policy and
+tlog-witness. So a stranger's tools verify what this folder writes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...lazy import lazy_names
+
+if TYPE_CHECKING:
+    from .checkpoint import Checkpoint as Checkpoint, CheckpointPolicy as CheckpointPolicy
+    from .comparison import LogFinding as LogFinding
+    from .export import (
+        SignedLog as SignedLog,
+        export_log as export_log,
+        read_signed_log as read_signed_log,
+        verify_export as verify_export,
+    )
+    from .keys import KeyFolder as KeyFolder
+    from .note import NoteError as NoteError, SignedNote as SignedNote, read_log_text as read_log_text
+    from .proof import PROOF_SUFFIX as PROOF_SUFFIX, InclusionProof as InclusionProof, prove_row as prove_row
+    from .verification import LogReading as LogReading, OutsideCheckpoint as OutsideCheckpoint
+    from .witness import (
+        LogWitness as LogWitness,
+        WitnessRefusal as WitnessRefusal,
+        keep_cosigned as keep_cosigned,
+        recall_cosigned as recall_cosigned,
+        trust_log as trust_log,
+    )
+    from .workspace import verify_workspace as verify_workspace
+else:
+    __all__, __getattr__ = lazy_names(
+        __name__,
+        {
+            "checkpoint": "Checkpoint CheckpointPolicy",
+            "comparison": "LogFinding",
+            "export": "SignedLog export_log read_signed_log verify_export",
+            "keys": "KeyFolder",
+            "note": "NoteError SignedNote read_log_text",
+            "proof": "PROOF_SUFFIX InclusionProof prove_row",
+            "verification": "LogReading OutsideCheckpoint",
+            "witness": "LogWitness WitnessRefusal keep_cosigned recall_cosigned trust_log",
+            "workspace": "verify_workspace",
+        },
+    )
