@@ -76,11 +76,17 @@ def _verify_workspace(workspace: Path, policy: Path | None, checkpoints: list[Pa
 
 
 def _verify_calls(workspace: Path) -> list[dict[str, Any]]:
-    """Return the findings in the record of tool calls; none if there is no such record."""
-    from ....ledger.calls import CALLS_FOLDER, verify_calls
+    """Return the findings in the record of tool calls, which must hold the lines that the log names."""
+    from ....ledger.calls import CALLS_FOLDER, RecordFinding, verify_calls
+    from ....ledger.log import read_call_heads
 
-    folder = workspace / CALLS_FOLDER
-    return [finding.record() for finding in verify_calls(folder).findings] if folder.is_dir() else []
+    folder, heads = workspace / CALLS_FOLDER, read_call_heads(workspace)
+    if folder.is_dir():
+        findings = list(verify_calls(folder, heads).findings)
+    else:
+        gone = sorted({head.segment for head in heads})
+        findings = [RecordFinding("removed", name, None, "the folder is gone; the log names it") for name in gone]
+    return [finding.record() for finding in findings]
 
 
 def describe_reading(workspace: Path, reading: LogReading, calls: list[dict[str, Any]]) -> Iterator[str]:
@@ -121,6 +127,21 @@ def _describe_limits(reading: LogReading) -> Iterator[str]:
             "A witness would show it: `alphaloom record export FOLDER`, then, on another desk, "
             "`alphaloom record witness FOLDER`."
         )
+    waiting = reading.size - reading.signed
+    if waiting:
+        yield (
+            f"cannot be told: whether the {plural(waiting, 'leaf', 'leaves')} without a signature are as they were "
+            "written. The next run signs what it finds then."
+        )
+    if reading.late:
+        yield (
+            f"cannot be told: whether {plural(reading.late, 'leaf', 'leaves')} that had no signature for more than a "
+            "minute were changed before they were signed."
+        )
+    yield (
+        "cannot be told: whether somebody who can write to the database added records with leaves: the next run signs "
+        "them with its own. Who may write to it decides who may add to it."
+    )
     if not reading.kept:
         yield (
             "cannot be told: whether this is the newest copy. A checkpoint that was kept elsewhere would show it: "
