@@ -154,7 +154,9 @@ def list_schema_changes(run_query: Callable[[str], Sequence[tuple[Any, ...]]]) -
         yield f"{kind} {name}", SCHEMA_PART_GONE
 
 
-_LIST_SCHEMA = "SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY type, name"
+_LIST_SCHEMA = (
+    "SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY type, name"
+)
 _SQLITE_TYPES = ColumnTypes(serial="INTEGER PRIMARY KEY", integer="INTEGER", text="TEXT")
 
 

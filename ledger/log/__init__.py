@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .keys import COSIGNED as COSIGNED, KeyFolder as KeyFolder
     from .note import NoteError as NoteError, SignedNote as SignedNote, read_log_text as read_log_text
     from .proof import PROOF_SUFFIX as PROOF_SUFFIX, InclusionProof as InclusionProof, prove_row as prove_row
-    from .reader import is_logged as is_logged
+    from .reader import is_logged as is_logged, spell_path as spell_path
     from .verification import LogReading as LogReading, OutsideCheckpoint as OutsideCheckpoint
     from .witness import (
         LogWitness as LogWitness,
@@ -41,7 +41,7 @@ else:
             "keys": "COSIGNED KeyFolder",
             "note": "NoteError SignedNote read_log_text",
             "proof": "PROOF_SUFFIX InclusionProof prove_row",
-            "reader": "is_logged",
+            "reader": "is_logged spell_path",
             "verification": "LogReading OutsideCheckpoint",
             "witness": "LogWitness WitnessRefusal keep_cosigned trust_log",
             "workspace": "read_call_heads verify_workspace",

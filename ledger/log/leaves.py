@@ -29,7 +29,9 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is no number")
 
 
-_DECODE = json.JSONDecoder(parse_constant=_refuse_constant).raw_decode  # faster than `json.loads` for short texts without white space around them
+_DECODE = json.JSONDecoder(
+    parse_constant=_refuse_constant
+).raw_decode  # faster than `json.loads` for short texts without white space around them
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -67,7 +68,9 @@ def _refuse_unread_log(file: Path) -> None:
 
 
 def _read_file(file: Path, mode: str, work: Callable[[RunQuery, Bodies], T]) -> T:
-    with closing(sqlite3.connect(f"file:{quote(str(file.resolve()))}?{mode}", uri=True, isolation_level=None)) as link:
+    with closing(
+        sqlite3.connect(f"file:{quote(os.fsencode(file.resolve()))}?{mode}", uri=True, isolation_level=None)
+    ) as link:
         link.execute("BEGIN")
         (version,) = link.execute("PRAGMA user_version").fetchone()
         _check_version(file, version)

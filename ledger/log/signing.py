@@ -314,9 +314,7 @@ def _read_frontier(session: Transaction) -> Frontier:
         raise changed from error
 
 
-def begin_log(
-    session: LoggedTransaction, put_object: Callable[[bytes], object], now: Callable[[], str]
-) -> None:
+def begin_log(session: LoggedTransaction, put_object: Callable[[bytes], object], now: Callable[[], str]) -> None:
     """Begin the log of a record that was written before there was one, with a leaf over its rows as they are.
 
     It runs in the transaction that adds the tables of the log to a record of an earlier version, and never otherwise: a

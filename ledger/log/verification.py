@@ -430,7 +430,9 @@ def _read_state_list(body: bytes) -> dict[str, dict[str, str]]:
         state = json.loads(body)
     except (ValueError, RecursionError):
         return {}
-    return {name: state[name] for name in LOGGED_TABLES if isinstance(state, dict) and isinstance(state.get(name), dict)}
+    return {
+        name: state[name] for name in LOGGED_TABLES if isinstance(state, dict) and isinstance(state.get(name), dict)
+    }
 
 
 def _parse_time(text: object) -> datetime | None:

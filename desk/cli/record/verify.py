@@ -63,7 +63,7 @@ def verify(
         print_object({"ok": not reading.findings and not calls, **facts})
     else:
         for line in describe_reading(workspace, reading, calls):
-            print_plain(line)
+            print_plain(line.replace("\n", " "))  # a recorded text must not look like a line of ours
     if reading.findings or calls:
         raise typer.Exit(1)
 
@@ -91,9 +91,11 @@ def _verify_calls(workspace: Path) -> list[dict[str, Any]]:
 
 def describe_reading(workspace: Path, reading: LogReading, calls: list[dict[str, Any]]) -> Iterator[str]:
     """Yield the lines of the first screen: what was read, what is wrong, who saw it, what cannot be told."""
+    from ....ledger.log import spell_path
+
     signed = f"{reading.signed:,} of them signed in {plural(reading.checkpoints, 'checkpoint')}"
     leaves = plural(reading.size, "leaf", "leaves")
-    yield f"record of {workspace}: {leaves}, {signed} as {reading.origin or 'no log yet'}"
+    yield f"record of {spell_path(workspace)}: {leaves}, {signed} as {reading.origin or 'no log yet'}"
     count = len(reading.findings) + len(calls)
     yield plural(count, "finding") if count else "every row is as it was written"
     for finding in reading.findings[:MAX_FINDINGS_SHOWN]:
