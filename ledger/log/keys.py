@@ -137,12 +137,11 @@ class KeyFolder:
             draft.unlink(missing_ok=True)
         return self.find_seed(name) or seed
 
-    def remember(
-        self, kind: str, origin: str, note: SignedNote, about: str = "", *, is_branch: bool | None = None
-    ) -> None:
+    def remember(self, kind: str, origin: str, note: SignedNote, about: str = "", *, is_branch: bool = False) -> None:
         """Keep a checkpoint of a log, in the place of a smaller one about the same folder, log or witness.
 
-        Two processes may sign one after the other and come here in the other order: the larger checkpoint stays.
+        Two processes may sign one after the other and come here in the other order: the larger checkpoint stays, and a
+        log that began as a copy stays one.
 
         Raises
         ------
@@ -152,12 +151,11 @@ class KeyFolder:
         file = self._find_file(kind, origin, about)
         with self._changing(file.parent):
             last = _read_remembered(file)
-            if last is not None and last.checkpoint.size > Checkpoint.parse(note.text).size:
-                return
-            branch = is_branch if is_branch is not None else last is not None and last.is_branch
+            branch = is_branch or (last is not None and last.is_branch)
             if about and (last is None or last.is_branch != branch):
                 write_whole(file.with_suffix(".about"), json.dumps({"about": about, "branch": branch}).encode())
-            write_whole(file, str(note).encode())
+            if last is None or last.checkpoint.size <= Checkpoint.parse(note.text).size:
+                write_whole(file, str(note).encode())
 
     def forget(self, kind: str, origin: str, about: str) -> None:
         """Drop the checkpoint about a folder, log or witness."""

@@ -277,7 +277,7 @@ def _run_transaction(connection: psycopg.Connection[Any], ends: tuple[str, str],
 
 
 def list_schema_changes(run_query: Callable[[str], Sequence[tuple[Any, ...]]]) -> Iterator[tuple[str, str]]:
-    """Yield the triggers and rules on the ledger's tables that are not as this version makes them, with what differs."""
+    """Yield the triggers and rules of the ledger's tables that are not as this version makes them, and what differs."""
     expected = {(name, f"{name}_append_only"): "A" for name in (*TABLE_KEYS, *POSTGRES_ONLY_TABLES)}
     expected |= {(name, f"{name}_numbered"): "O" for name, keys in TABLE_KEYS.items() if keys[0][0] in ("seq", "id")}
     bodies = {"append_only": _APPEND_ONLY, "numbered": _NUMBERING_FUNCTION}

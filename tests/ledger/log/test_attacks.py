@@ -306,9 +306,10 @@ def test_a_key_appears_whole_or_not_at_all_and_an_empty_one_is_said_once(
     workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     keys = KeyFolder(tmp_path / "new keys")
-    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patched:
         patched.setattr("os.fsync", interrupt)
-        keys.make_seed(LOG_KEY)
+        with pytest.raises(KeyboardInterrupt):
+            keys.make_seed(LOG_KEY)
     assert list(keys.folder.iterdir()) == []
     (keys.folder / LOG_KEY).touch()
     go_on(workspace, keys, DAY + HOUR, "a")
@@ -340,7 +341,7 @@ def test_rows_that_only_the_write_ahead_log_has_are_not_left_out(
 ) -> None:
     """A folder in which SQLite may make no file is read as it is, unless that would leave rows out."""
 
-    def connect(place: str, **options: Any) -> sqlite3.Connection:
+    def connect(place: str, **options: Any) -> Any:
         if "mode=ro" in place:
             raise sqlite3.OperationalError("unable to open database file")
         return real(place, **options)
