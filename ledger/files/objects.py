@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Protocol
 
-from ..database.protocol import Database, explained
+from ..database.protocol import Database, Transaction, explained
 from ..digest import compute_digest
 from ..errors import DamagedObject
 from .private import file_mode, make_folder
@@ -45,7 +45,7 @@ class StoredObjects:
         """Store bytes and return their digest; storing them again does nothing."""
         name = compute_digest(body)
         if not self._database.rows("SELECT 1 FROM objects WHERE digest = ?", (name,)):
-            self._database.write(lambda session: session.execute(_ADD_OBJECT, (name, body)).rowcount)
+            self._database.write(lambda session: put_object(session, body))
         return name
 
     def where(self, name: str) -> None:
@@ -68,7 +68,11 @@ class StoredObjects:
         return body
 
 
-_ADD_OBJECT = "INSERT INTO objects VALUES (?, ?) ON CONFLICT DO NOTHING"
+def put_object(session: Transaction, body: bytes) -> str:
+    """Store bytes in the table of objects, in a transaction; return their digest."""
+    name = compute_digest(body)
+    session.execute("INSERT INTO objects VALUES (?, ?) ON CONFLICT DO NOTHING", (name, body))
+    return name
 
 
 class Objects:

@@ -94,11 +94,40 @@ def test_an_edit_by_the_owner_of_the_server_is_named(cluster: Cluster, tmp_path:
     cluster.ask(address, "UPDATE alphaloom.verdicts SET body = '{}'")
     cluster.ask(address, "ALTER TABLE alphaloom.calls DISABLE TRIGGER ALL")
     cluster.ask(address, "DELETE FROM alphaloom.calls")
+    for table in ("verdicts", "calls"):
+        cluster.ask(address, f"ALTER TABLE alphaloom.{table} ENABLE ALWAYS TRIGGER {table}_append_only")
+        cluster.ask(address, f"ALTER TABLE alphaloom.{table} ENABLE TRIGGER {table}_numbered")
     findings = verify_workspace(tmp_path, KeyFolder.of_user()).findings
     assert [(one.kind, one.what) for one in findings] == [
         ("dropped", "calls 1 (one / c1)"),
         ("edited", "verdicts 1 (one / f1)"),
     ]
+
+
+SILENT = "CREATE FUNCTION alphaloom.silent() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RETURN NULL; END$$"
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        ["ALTER TABLE alphaloom.calls DISABLE TRIGGER calls_append_only"],
+        ["DROP TRIGGER calls_numbered ON alphaloom.calls"],
+        [SILENT, "CREATE TRIGGER a BEFORE INSERT ON alphaloom.calls FOR EACH ROW EXECUTE FUNCTION alphaloom.silent()"],
+        ["CREATE RULE silent AS ON INSERT TO alphaloom.calls DO INSTEAD NOTHING"],
+        [
+            "CREATE OR REPLACE FUNCTION alphaloom.append_only() RETURNS trigger LANGUAGE plpgsql "
+            "AS $$BEGIN RETURN NULL; END$$"
+        ],
+    ],
+)
+def test_a_trigger_or_rule_of_somebody_else_is_named(cluster: Cluster, tmp_path: Path, statements: list[str]) -> None:
+    address = cluster.database()
+    with opened(tmp_path, address):
+        pass
+    assert verify_workspace(tmp_path, KeyFolder.of_user()).findings == ()
+    for statement in statements:
+        cluster.ask(address, statement)
+    assert {one.kind for one in verify_workspace(tmp_path, KeyFolder.of_user()).findings} == {"schema"}
 
 
 # Two workspaces, several processes.
