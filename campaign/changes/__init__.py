@@ -15,15 +15,11 @@ if TYPE_CHECKING:
         refuse_unbenched as refuse_unbenched,
     )
     from .register import (
-        ChangeRow as ChangeRow,
         find_account as find_account,
-        list_changes as list_changes,
         record_versions as record_versions,
     )
     from .versions import (
-        VERSION_KINDS as VERSION_KINDS,
         UsedVersion as UsedVersion,
-        VersionKind as VersionKind,
         collect_versions as collect_versions,
         list_common_versions as list_common_versions,
     )
@@ -33,7 +29,7 @@ else:
         {
             "bench": "run_bench",
             "bench_record": "BenchCheck BenchResult list_benches refuse_unbenched",
-            "register": "ChangeRow find_account list_changes record_versions",
-            "versions": "VERSION_KINDS UsedVersion VersionKind collect_versions list_common_versions",
+            "register": "find_account record_versions",
+            "versions": "UsedVersion collect_versions list_common_versions",
         },
     )

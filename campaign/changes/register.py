@@ -1,4 +1,4 @@
-"""The register of changes: one dated row for each version that came into use, with what differs from the one before."""
+"""Writes the register of changes: which versions differ from the last ones on record, and in what."""
 
 from __future__ import annotations
 
@@ -6,56 +6,15 @@ import difflib
 import getpass
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from datetime import date
-from typing import Any, Final, Literal
+from typing import Any, Final
 
-from ...ledger import AlphaloomError, Event, Ledger
+from ...ledger import CHANGE_EVENT, AlphaloomError, ChangeWord, Event, Ledger, list_changes
 from ...risk import Policy, compare_policies
 from ...router import mask_keys
-from .versions import UsedVersion, VersionKind
+from .versions import UsedVersion
 
-CHANGE_EVENT: Final = "change"
 MAX_DIFF_CHARS: Final = 4_000
 """Characters of a diff that a row holds; both versions are stored whole under their digests."""
-MAX_CHANGES: Final = 1_000_000
-"""Rows of the register that are read."""
-ChangeWord = Literal["beginning", "new", "changed"]
-
-
-@dataclass(frozen=True)
-class ChangeRow:
-    """One version that came into use.
-
-    Attributes
-    ----------
-    at, run
-        When it was recorded (ISO, UTC), and the campaign, book or bench that used it first.
-    kind, name
-        What changed.
-    what
-        `beginning`: the workspace had no versions on record; `new`: this name had none; `changed`.
-    before, after
-        Digests of the version before, empty if there was none, and of this one. Each names a stored object.
-    diff
-        What differs, without keys, at most `MAX_DIFF_CHARS` characters; of a policy each limit with its direction.
-    account
-        The account of the machine that ran it.
-    """
-
-    at: str
-    run: str
-    kind: VersionKind
-    name: str
-    what: ChangeWord
-    before: str
-    after: str
-    diff: str
-    account: str
-
-    def record(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return asdict(self)
 
 
 def record_versions(ledger: Ledger, run: str, versions: Sequence[UsedVersion], account: str) -> list[str]:
@@ -64,8 +23,8 @@ def record_versions(ledger: Ledger, run: str, versions: Sequence[UsedVersion], a
     Processes that start together compare and write in turn: the second finds the rows of the first.
     """
     while True:
-        rows = ledger.events.latest([CHANGE_EVENT], MAX_CHANGES)
-        known = {(row.record.body["kind"], row.record.body["name"]): row.record.body["after"] for row in reversed(rows)}
+        rows = list_changes(ledger)
+        known = {(row.kind, row.name): row.after for row in reversed(rows)}
         fresh = [one for one in versions if known.get((one.kind, one.name)) != one.digest]
         if not fresh:
             return []
@@ -75,19 +34,6 @@ def record_versions(ledger: Ledger, run: str, versions: Sequence[UsedVersion], a
         ]
         if ledger.events.add_after(len(rows), events):
             return [one.label for one in fresh]
-
-
-def list_changes(
-    ledger: Ledger, *, since: date | None = None, kind: str = "", most: int = MAX_CHANGES
-) -> list[ChangeRow]:
-    """Return the changes on record since a day (UTC), of one kind or of all, the newest first."""
-    rows = (ChangeRow(row.at, row.record.run, **row.record.body) for row in _read(ledger, most, kind))
-    return [row for row in rows if since is None or row.at[:10] >= since.isoformat()]
-
-
-def _read(ledger: Ledger, most: int, kind: str) -> list[Any]:
-    rows = ledger.events.latest([CHANGE_EVENT], MAX_CHANGES if kind else most)
-    return [row for row in rows if kind in ("", row.record.body["kind"])][:most]
 
 
 def find_account() -> str:

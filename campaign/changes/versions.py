@@ -10,18 +10,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final
 
 from ...agents import Own, read_shipped_pages
-from ...ledger import compute_digest
+from ...ledger import VersionKind, compute_digest
 from ...risk import PEOPLE_RULES, Policy
 from ...router import describe_model, describe_router
 
 if TYPE_CHECKING:
     from ..campaign import Settings
 
-VersionKind = Literal["policy", "prompt", "model", "router", "software"]
-VERSION_KINDS: Final[tuple[str, ...]] = get_args(VersionKind)
 BENCHED_KINDS: Final = ("prompt", "model", "router")
 """The kinds of which a new version may have to pass the bench before a campaign uses it."""
 LIBRARIES: Final = ("langgraph", "litellm", "mcp", "numba", "numpy", "pandas")
