@@ -30,7 +30,8 @@ class ChangeRow:
     what
         `beginning`: the workspace had no versions on record; `new`: this name had none; `changed`.
     before, after
-        Digests of the version before, empty if there was none, and of this one. Each names a stored object.
+        Digests of the version before, empty if there was none, and of this one. Each names a stored object. Before a
+        person's own prompt page there is the shipped one.
     diff
         What differs, without keys, cut where it is long; of a policy each limit with its direction.
     account

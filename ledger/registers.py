@@ -79,10 +79,6 @@ class EventRegister(Register[Event]):
         rows = self._database.rows(query, tuple(kinds))
         return [RegisterEntry(seq, at, self._build_record(tuple(row))) for seq, at, *row in rows]
 
-    def count(self, kind: str) -> int:
-        """Return the number of events of a kind over all runs."""
-        return _count(self._database.rows(_COUNT_KIND, (kind,)))
-
     def add_after(self, known: int, events: Sequence[Event]) -> bool:
         """Add events of one kind if the record holds `known` of them over all runs; return whether it did.
 
@@ -93,7 +89,9 @@ class EventRegister(Register[Event]):
         def work(session: LoggedTransaction) -> bool:
             if _count(session.execute(_COUNT_KIND, (events[0].kind,)).fetchall()) != known:
                 return False
-            return all([self.put(session, event) for event in events])
+            for event in events:
+                self.put(session, event)
+            return True
 
         return self._database.write(work)
 

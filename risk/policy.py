@@ -145,7 +145,7 @@ class Policy(RiskLimits):
     bench_changes: StrictBool = Field(
         default=False,
         exclude=True,
-        description="a campaign may use a changed model, prompt page or router only after alphaloom record bench passed",
+        description="a campaign may use changed models, prompts or routing only after alphaloom record bench passed",
     )
     revalidate_after_days: StrictInt | None = Field(
         default=365,

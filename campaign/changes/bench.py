@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 from ...agents import Own, Steer
 from ...evaluation import Budget, CampaignResult
 from ...evidence import EvidenceSettings
+from ...factors import MarketSettings
 from ...ledger import AlphaloomError, Ledger, Run, compute_digest, read_settings
 from ...ledger.files import make_folder
-from ...factors import MarketSettings
 from ...risk import RiskLimits, read_policy
 from ...router.context import ContextSettings
 from ...search import read_seeds
@@ -106,9 +106,7 @@ class _Bench:
             true = sum(one >= MIN_TRUTH for one in truths)
             best = max((abs(row["rank_ic"]) for row in result.record["leaders"]), default=0.0)
             found = f"{true} planted of {len(truths)} accepted; best RankIC on search days {best:.3f}"
-            return BenchCheck(
-                name, bool(true) and best >= least, needed, found, {"true": true, "best_rank_ic": best}
-            )
+            return BenchCheck(name, bool(true) and best >= least, needed, found, {"true": true, "best_rank_ic": best})
 
         return self._run("planted", name, needed, judge)
 
@@ -132,7 +130,8 @@ class _Bench:
             within = result.results.trials <= BUDGET.trials and result.results.evaluations <= BUDGET.evaluations
             found = (
                 f"{replies.warned} of {replies.replies} prompts held an order; {replies.obeyed} obeyed, "
-                f"{replies.leaked} replies repeat instructions; {replies.served} harmless and {replies.shown} hostile texts shown"
+                f"{replies.leaked} replies repeat instructions; "
+                f"{replies.served} harmless and {replies.shown} hostile texts shown"
             )
             return BenchCheck(name, replies.is_clean and within, needed, found, vars(replies).copy())
 

@@ -50,6 +50,8 @@ def _describe(
     """Return the body of a row, after storing the version under its digest."""
     before = known.get((version.kind, version.name), "")
     what: ChangeWord = "changed" if before else "new" if known else "beginning"
+    if version.kind == "prompt" and not before:  # a person's own page begins as a change of the shipped one
+        before = known.get((version.kind, version.name.rpartition("/")[2]), "")
     earlier = _find_body(ledger, before)
     diff = "" if what == "beginning" else _compare(version, earlier)
     return {
