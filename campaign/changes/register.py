@@ -24,7 +24,7 @@ def record_versions(ledger: Ledger, run: str, versions: Sequence[UsedVersion], a
     """
     while True:
         rows = list_changes(ledger)
-        known = {(row.kind, row.name): row.after for row in reversed(rows)}
+        known: dict[tuple[str, str], str] = {(row.kind, row.name): row.after for row in reversed(rows)}
         fresh = [one for one in versions if known.get((one.kind, one.name)) != one.digest]
         if not fresh:
             return []
