@@ -11,7 +11,7 @@ from .calls.task import Task
 from .config import ModelSettings, RouterConfig
 from .redaction import Redactor
 
-PRICES: Final = frozenset({"input_cost_per_mtok", "output_cost_per_mtok", "cached_input_cost_per_mtok"})
+PRICE_SETTINGS: Final = frozenset({"input_cost_per_mtok", "output_cost_per_mtok", "cached_input_cost_per_mtok"})
 """Settings of a model that are no part of its version: they change what it costs, and no answer."""
 TAUGHT_FILES: Final = ("weights.npz", "outcomes.json")
 """What the shipped router was taught: the classifier of prompts, and the outcomes that it learns from at first."""
@@ -22,7 +22,7 @@ _CLASSIFIER = Path(__file__).with_name("classifier")
 def describe_model(settings: ModelSettings) -> dict[str, Any]:
     """Return the settings of a model that can change its answers, with the sampling of every task."""
     sampling = {"max_tokens": Task.max_tokens, "temperature": Task.temperature, "seed": "by campaign and task"}
-    return {**settings.model_dump(mode="json", exclude=set(PRICES)), "sampling": sampling}
+    return {**settings.model_dump(mode="json", exclude=set(PRICE_SETTINGS)), "sampling": sampling}
 
 
 def describe_router(config: RouterConfig) -> dict[str, Any]:

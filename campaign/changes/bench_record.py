@@ -10,7 +10,7 @@ from ...ledger import AlphaloomError, Ledger
 from .versions import BENCHED_KINDS, UsedVersion
 
 BENCH_EVENT: Final = "bench"
-MAX_BENCHES: Final = 10_000
+MAX_BENCH_RESULTS: Final = 10_000
 """Results of the bench that are read, the newest ones."""
 
 
@@ -63,7 +63,7 @@ class BenchResult:
 
 def list_benches(ledger: Ledger) -> list[BenchResult]:
     """Return the results on record, the newest first."""
-    rows = ledger.events.latest([BENCH_EVENT], MAX_BENCHES)
+    rows = ledger.events.latest([BENCH_EVENT], MAX_BENCH_RESULTS)
     return [
         BenchResult(
             row.at,

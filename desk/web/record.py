@@ -38,7 +38,7 @@ MAX_LOG_BYTES: Final = 512 * 2**20
 """Largest log of calls that a page reads: a larger one takes minutes."""
 MAX_FAULTS: Final = 50
 """Differences of one run that are shown; `alphaloom evidence verify --json` has all."""
-EVERY_RUN, CALL_LOG, LOG = "all", "calls", "record"
+EVERY_RUN, CALL_LOG, RECORD_LOG = "all", "calls", "record"
 HIDDEN_NOTE = "What differs is shown after your first judgement of its waiting case."
 _verifying = Lock()
 """One check at a time: each takes a core."""
@@ -125,7 +125,7 @@ def load_record(view: PageRequest) -> RecordPage:
         try:
             if asked == CALL_LOG:
                 calls = _check_calls(view.ledger)
-            elif asked == LOG:
+            elif asked == RECORD_LOG:
                 log = _check_log(view.ledger)
             else:
                 chosen = campaigns if asked == EVERY_RUN else [view.ledger.runs.find(asked)]
