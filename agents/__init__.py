@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .errors import AgentError as AgentError
     from .graph import State as State, run_graph as run_graph, silence_interruption as silence_interruption
     from .own_parts import Own as Own, OwnAgent as OwnAgent, View as View
-    from .prompt import load_prompt as load_prompt
+    from .prompt import load_prompt as load_prompt, read_shipped_pages as read_shipped_pages
     from .questions import QUESTION_WORDS as QUESTION_WORDS, describe_unusable_replies as describe_unusable_replies
     from .search_context import (
         SearchContext as SearchContext,
@@ -34,7 +34,7 @@ else:
             "graph": "State run_graph silence_interruption",
             "questions": "QUESTION_WORDS describe_unusable_replies",
             "own_parts": "Own OwnAgent View",
-            "prompt": "load_prompt",
+            "prompt": "load_prompt read_shipped_pages",
             "search_context": "SearchContext Toolset draw_work_seed",
         },
     )

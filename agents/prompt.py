@@ -79,6 +79,11 @@ def read_prompt(name: str, body: bytes) -> Prompt:
     return Prompt(name, facts["version"], text.strip() + "\n", sha256(body).hexdigest())
 
 
+def read_shipped_pages() -> dict[str, str]:
+    """Return the prompt pages that ship with the room: the whole file by name."""
+    return {path.stem: path.read_text(encoding="utf-8") for path in sorted(PROMPT_FOLDER.glob("*.md"))}
+
+
 def read_folder(folder: Path) -> dict[str, str]:
     """Return a person's own prompt pages: the whole file by the name of the shipped page that it replaces.
 

@@ -55,6 +55,7 @@ from .book_record import (
     list_waiting_flows,
     list_waiting_orders,
 )
+from .changes import find_account, list_common_versions, record_versions
 from .facts import SymbolFacts, bind_policy, list_sessions, make_state, read_facts, read_prices, trace_holdings
 from .sighting import split_rows, watch_library
 from .targets import LiveBooks, add_weights, find_live_books, open_computing
@@ -206,7 +207,9 @@ def step_book(
         watch_library(ledger, data.panel, data.dataset, data.rules, data.runner, noted)
         revised = data.revised if done and _lacks_last_day(data, rows, done[-1]) else None
         waiting, steps = _Waiting.read(ledger, book, done, revised), list[BookStep]()
-        for line in bind_policy(read_policy(ledger.workspace), data.panel)[1]:
+        policy = read_policy(ledger.workspace)
+        record_versions(ledger, book, list_common_versions(policy), find_account())
+        for line in bind_policy(policy, data.panel)[1]:
             noted(line)
         for part in split_rows(ledger, data.panel, rows):
             live = _find_live(ledger, data, settings, done, part[0])

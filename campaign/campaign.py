@@ -64,6 +64,7 @@ from ..router.policy import bar_reason
 from ..sandbox import draw_seed
 from ..search import SearchConstraints, read_seeds
 from .book_record import WORKSPACE
+from .changes import UsedVersion, collect_versions, find_account, record_versions, refuse_unbenched
 from .progress import STATUS_RUNNING, Progress, ProgressReporter, refuse_undecided
 from .trade import Trade, summary, trade
 from .traded_result import TradedResult
@@ -226,9 +227,13 @@ class Campaign:
                 refuse_other_stream(ledger, panel_context.windows, self.settings.evidence)
             for text in texts.values():
                 ledger.objects.put(text.encode())
+            if self.run_id:
+                own = Own.model_validate(ledger.runs.find(self.run_id).config.get("own", {}))
+            versions = self._check_versions(ledger, own)
             run = self.run_id or begin_run(
                 self.settings, ledger, panel, (dataset, self.clock(), self.draw()), own.model_dump(mode="json")
             )
+            record_versions(ledger, run, versions, find_account())
             stops = count_stops(ledger.events, run)
             own = Own.model_validate(ledger.runs.find(run).config.get("own", {}))
             mandate = SearchConstraints(steer.fields, steer.avoid, frozenset(seed.text for seed in own.seeds))
@@ -248,6 +253,14 @@ class Campaign:
         """Return the panel that the settings name, without fields that its models may not see, and its name."""
         panel, dataset = self.settings.market.open(self.settings.seed)
         return self._drop_withheld_fields(panel), dataset
+
+    def _check_versions(self, ledger: Ledger, own: Own) -> tuple[UsedVersion, ...]:
+        """Return the versions that the campaign uses; refuse those that the policy wants benched first."""
+        policy = read_policy(ledger.workspace)
+        versions = collect_versions(self.settings, own, policy)
+        if policy.bench_changes:
+            refuse_unbenched(ledger, versions)
+        return versions
 
     def _read_own_inputs(self, show: Show) -> tuple[Own, dict[str, str]]:
         """Return the person's own parts, and the texts of the documents in them by id."""

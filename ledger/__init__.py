@@ -11,6 +11,14 @@ from typing import TYPE_CHECKING
 from ..lazy import lazy_names
 
 if TYPE_CHECKING:
+    from .changes import (
+        CHANGE_EVENT as CHANGE_EVENT,
+        VERSION_KINDS as VERSION_KINDS,
+        ChangeRow as ChangeRow,
+        ChangeWord as ChangeWord,
+        VersionKind as VersionKind,
+        list_changes as list_changes,
+    )
     from .database.locks import wait_while_locked as wait_while_locked
     from .digest import JSON as JSON, canonical_json as canonical_json, compute_digest as compute_digest
     from .errors import (
@@ -72,6 +80,7 @@ else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
+            "changes": "CHANGE_EVENT VERSION_KINDS ChangeRow ChangeWord VersionKind list_changes",
             "database.locks": "wait_while_locked",
             "digest": "JSON canonical_json compute_digest",
             "errors": (

@@ -10,11 +10,20 @@ from .database.register import Register, RegisterEntry, match_words
 from .digest import compute_digest
 from .errors import changed_file
 from .files.objects import Bodies
-from .log.leaves import LoggedDatabase
+from .log.leaves import LoggedDatabase, LoggedTransaction
 from .records import Artefact, Event, ModelCall
 
 RECORDED_FILES = ("curves.json", "results.json", "sealed.json")
 """Files of a run whose digests are recorded; earlier versions did not record curves.json."""
+
+
+_COUNT_KIND = "SELECT count(*) FROM runs CROSS JOIN events WHERE events.run = runs.id AND events.kind = ?"
+"""The order of the join makes both databases look the kind up run by run, instead of reading every event."""
+
+
+def _count(rows: Sequence[tuple[Any, ...]]) -> int:
+    ((number,),) = rows
+    return int(number)
 
 
 class CallRegister(Register[ModelCall]):
@@ -69,6 +78,22 @@ class EventRegister(Register[Event]):
         )
         rows = self._database.rows(query, tuple(kinds))
         return [RegisterEntry(seq, at, self._build_record(tuple(row))) for seq, at, *row in rows]
+
+    def add_after(self, known: int, events: Sequence[Event]) -> bool:
+        """Add events of one kind if the record holds `known` of them over all runs; return whether it did.
+
+        A caller that compares with the newest events reads, and writes here. Where another process wrote meanwhile,
+        nothing is added, and the caller reads again.
+        """
+
+        def work(session: LoggedTransaction) -> bool:
+            if _count(session.execute(_COUNT_KIND, (events[0].kind,)).fetchall()) != known:
+                return False
+            for event in events:
+                self.put(session, event)
+            return True
+
+        return self._database.write(work)
 
     def find_time(self, run: str, kind: str, key: str) -> str:
         """Return when an event was recorded, ISO; empty where it was not."""

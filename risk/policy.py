@@ -151,6 +151,11 @@ class Policy(RiskLimits):
     approve_seal: StrictBool = Field(
         default=False, exclude=True, description="a person must agree before a campaign opens its sealed days"
     )
+    bench_changes: StrictBool = Field(
+        default=False,
+        exclude=True,
+        description="a campaign may use changed models, prompts or routing only after alphaloom record bench passed",
+    )
     revalidate_after_days: StrictInt | None = Field(
         default=365,
         ge=1,
@@ -193,7 +198,7 @@ class Policy(RiskLimits):
         return self.model_copy(update=changes), tuple(notes)
 
 
-PEOPLE_RULES: Final = ("approvals", "judge_blind", "approve_seal", "revalidate_after_days")
+PEOPLE_RULES: Final = ("approvals", "judge_blind", "approve_seal", "bench_changes", "revalidate_after_days")
 """Settings about people."""
 ADDING: Final = frozenset(
     {"kill_switch", "require_review", "restricted", "not_shortable", "margin_long_bp", "margin_short_bp", "audited"}

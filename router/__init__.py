@@ -34,6 +34,11 @@ if TYPE_CHECKING:
     )
     from .router import Router as Router
     from .spend import Spend as Spend, sum_calls as sum_calls
+    from .versions import (
+        describe_model as describe_model,
+        describe_router as describe_router,
+        mask_keys as mask_keys,
+    )
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
@@ -46,5 +51,6 @@ else:
             "ReplyRefused RequestRefused RouterError SecretFound SummaryRefused",
             "router": "Router",
             "spend": "Spend sum_calls",
+            "versions": "describe_model describe_router mask_keys",
         },
     )

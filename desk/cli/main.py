@@ -28,7 +28,7 @@ from .library import commands as library
 from .models import commands as models, route
 from .news import commands as news
 from .options import FormulaCommand
-from .record import share, verify as record_verify
+from .record import changes as record_changes, share, verify as record_verify
 from .risk import commands as risk
 from .serve import calls, serve, tokens
 
@@ -93,6 +93,8 @@ record.command(short_help="Write the log as files for a web server.")(share.expo
 record.command(short_help="Sign another desk's checkpoint.")(share.witness)
 record.command(short_help="Keep the checkpoint that a witness signed.")(share.keep)
 record.command(short_help="Accept an older or another record in a folder.")(share.acknowledge)
+record.command(short_help="List what changed: models, prompts, router, policy.")(record_changes.changes)
+record.command(short_help="Try changed models, prompts and a router on fixed markets.")(record_changes.bench)
 app.add_typer(record, name="record")
 app.command(short_help="Say which model would answer a prompt.")(route.route)
 app.add_typer(models.app, name="models")

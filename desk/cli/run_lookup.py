@@ -39,8 +39,9 @@ def locate_run(run: str, workspace: Path | None) -> tuple[str, Path]:
 
 
 def find_run(ledger: Ledger, name: str) -> Run:
-    """Return a run by its id, its folder or `latest`: the last that is more than a model's remarks, if there is one."""
-    runs = [run for run in ledger.runs.all() if REMARK_MODELS not in run.config] if name == "latest" else []
+    """Return a run by its id, its folder or `latest`: the last but models' remarks and benches, if there is one."""
+    beside = {REMARK_MODELS, "bench"}
+    runs = [run for run in ledger.runs.all() if not beside & {*run.config}] if name == "latest" else []
     return runs[-1] if runs else ledger.runs.find(name)
 
 

@@ -9,7 +9,10 @@ from datetime import UTC, datetime
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
+from ...ledger import list_changes
 from ..errors import DeskError
+from ..facts.changes import ChangeLine, describe_bench, describe_change
+from ..facts.record_log import RecordCheck, describe_record_log, read_record_log
 from ..facts.verification import (
     PanelFiles,
     choose_verdicts,
@@ -28,13 +31,14 @@ if TYPE_CHECKING:
 
 RUNS_LISTED: Final = 25
 DEEDS_SHOWN: Final = 60
+CHANGES_SHOWN: Final = 20
 MAX_VERIFY_SECONDS: Final = 20.0
 """How long a page verifies; what it did not reach by then is named."""
 MAX_LOG_BYTES: Final = 512 * 2**20
 """Largest log of calls that a page reads: a larger one takes minutes."""
 MAX_FAULTS: Final = 50
 """Differences of one run that are shown; `alphaloom evidence verify --json` has all."""
-EVERY_RUN, CALL_LOG = "all", "calls"
+EVERY_RUN, CALL_LOG, RECORD_LOG = "all", "calls", "record"
 HIDDEN_NOTE = "What differs is shown after your first judgement of its waiting case."
 _verifying = Lock()
 """One check at a time: each takes a core."""
@@ -84,24 +88,28 @@ class Override:
 
 @dataclass(frozen=True)
 class RecordPage:
-    """What was asked to be verified and what came of it; runs to choose from; deeds and overrides, the newest first.
+    """What was asked to be verified and what came of it; runs to choose from; deeds, changes and overrides.
 
-    `missed` says what the time did not suffice for.
+    The newest come first. `missed` says what the time did not suffice for; `bench` has the lines of the last bench and
+    when it was.
     """
 
     asked: str
     checks: list[RunCheck]
     missed: str
     calls: CallCheck | None
+    log: RecordCheck | None
     runs: list[str]
     total: int
     deeds: list[Deed]
+    changes: list[ChangeLine]
+    bench: tuple[str, list[str]] | None
     overrides: list[Override]
     max_seconds: float = MAX_VERIFY_SECONDS
 
 
 def load_record(view: PageRequest) -> RecordPage:
-    """Return the page; `?verify=RUN`, `all` or `calls` asks for a check, of which one runs at a time.
+    """Return the page; `?verify=RUN`, `all`, `calls` or `record` asks for a check, of which one runs at a time.
 
     Raises
     ------
@@ -110,21 +118,39 @@ def load_record(view: PageRequest) -> RecordPage:
     """
     asked = view.query.get("verify", "").strip()
     campaigns = [run for run in view.ledger.runs.all() if is_campaign(run)][::-1]
-    checks, missed, calls = list[RunCheck](), "", None
+    checks, missed, calls, log = list[RunCheck](), "", None, None
     if asked:
         if not _verifying.acquire(blocking=False):
             raise DeskError("Another check is under way.", code="busy", hint="Ask again when it has ended.")
         try:
             if asked == CALL_LOG:
                 calls = _check_calls(view.ledger)
+            elif asked == RECORD_LOG:
+                log = _check_log(view.ledger)
             else:
                 chosen = campaigns if asked == EVERY_RUN else [view.ledger.runs.find(asked)]
                 checks, missed = _check_runs(view, chosen)
         finally:
             _verifying.release()
     listed = [run.id for run in campaigns[:RUNS_LISTED]]
-    deeds = list_deeds(view)
-    return RecordPage(asked, checks, missed, calls, listed, len(campaigns), deeds, _list_overrides(view))
+    changes = [describe_change(row) for row in list_changes(view.ledger, most=CHANGES_SHOWN)]
+    return RecordPage(
+        asked, checks, missed, calls, log, listed, len(campaigns), list_deeds(view), changes, _find_bench(view.ledger),
+        _list_overrides(view),
+    )  # fmt: skip  # a table
+
+
+def _check_log(ledger: Ledger) -> RecordCheck:
+    """Compare the record with its log, as `alphaloom record verify` does."""
+    return describe_record_log(ledger.workspace, *read_record_log(ledger.workspace))
+
+
+def _find_bench(ledger: Ledger) -> tuple[str, list[str]] | None:
+    """Return the time and the lines of the last bench; None if there was none."""
+    from ...campaign.changes import list_benches
+
+    last = next(iter(list_benches(ledger)), None)
+    return (last.at, list(describe_bench(last))) if last else None
 
 
 def _check_runs(view: PageRequest, runs: list[Run]) -> tuple[list[RunCheck], str]:

@@ -332,7 +332,7 @@ def find_campaign(ledger: Ledger, name: str) -> Run:
     campaigns = [row for row in ledger.runs.all() if "settings" in row.config]
     row = campaigns[-1] if name == "latest" and campaigns else ledger.runs.find(name)
     if "settings" not in row.config:
-        what = "is no campaign: a factor was judged by hand, or tools were served"
+        what = "is no campaign: a factor was judged by hand, tools were served, or a bench was run"
         hint = "Name a campaign's run; alphaloom run starts one."
         raise UnknownRun(f"Run {row.id} {what}.", field="run", got=name, hint=hint)
     return row

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
 
+from alphaloom.campaign.changes import BenchCheck, BenchResult, record_versions
+from alphaloom.campaign.changes.bench_record import BENCH_EVENT
+from alphaloom.campaign.changes.versions import UsedVersion
 from alphaloom.desk.blind import BlindJudgement, record_judgement
 from alphaloom.desk.decisions import CaseRequest, decide_case
 from alphaloom.desk.web import Desk, record
@@ -106,3 +111,43 @@ def test_a_changed_log_of_calls_is_found(desk: Desk, client: TestClient, monkeyp
     segment.write_text(segment.read_text().replace("bob", "eve"))
     calls = client.get("/record.json?verify=calls").json()["calls"]
     assert calls["sound"] is False
+
+
+def test_the_page_lists_changes_and_the_last_bench_with_their_texts_escaped(desk: Desk, client: TestClient) -> None:
+    assert "No campaign has recorded" in client.get("/record").text
+    used = [UsedVersion("prompt", "idea", "old\n"), UsedVersion("model", SCRIPT, "{}\n")]
+    with desk.open() as ledger:
+        record_versions(ledger, "r1", used, "ann")
+        record_versions(ledger, "r1", [UsedVersion("prompt", "idea", f"new {SCRIPT}\x1b[2J\n")], "bob")
+        check = BenchCheck("null market", passed=False, needed="nothing", found=SCRIPT)
+        result = BenchResult("", "r1", "mine", {}, (check,), 3, 0.5, passed=False)
+        ledger.events.record("r1", BENCH_EVENT, "result", result.body())
+    page = client.get("/record.json").json()
+    assert [(one["label"], one["word"], one["account"]) for one in page["changes"]] == [
+        ("prompt idea", "changed", "bob"),
+        (f"model {SCRIPT}", "on record from here", "ann"),
+        ("prompt idea", "on record from here", "ann"),
+    ]
+    assert page["changes"][0]["diff"] == ["-old", f"+new {SCRIPT} [2J"]
+    assert page["bench"][1][0].startswith("FAILED: null market: ")
+    text = client.get("/record").text
+    assert "<script>alert" not in text
+    assert "\x1b" not in text
+
+
+def test_the_page_says_who_witnessed_the_record_what_differs_and_what_cannot_be_told(
+    desk: Desk, client: TestClient
+) -> None:
+    log = client.get("/record.json?verify=record").json()["log"]
+    assert (log["sound"], log["verdict"], log["findings"]) == (True, "every row is as it was written", [])
+    assert log["witnesses"] == ["none has seen this history"]
+    assert any("wrote the history anew" in line for line in log["limits"])
+    database = sqlite3.connect(desk.workspace / "ledger.sqlite")
+    with closing(database), database:
+        for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            database.execute(f"DROP TRIGGER {name}")
+        database.execute("UPDATE verdicts SET body = replace(body, 'accepted', 'rejected')")
+    log = client.get("/record.json?verify=record").json()["log"]
+    assert (log["sound"], log["verdict"]) == (False, "1 finding")
+    assert log["findings"][0].startswith("edited: ")
+    assert "Who witnessed this history" in client.get("/record?verify=record").text
