@@ -107,6 +107,15 @@ class ModelSettings(_ConfigModel):
         default=None, description="what a model with place: attested proves; without it it is as any that is elsewhere"
     )
 
+    @field_validator("cutoff", mode="before")
+    @classmethod
+    def _read_cutoff(cls, value: Any) -> Any:
+        """Read the text of a campaign file, whose models are validated as Python values, where a text is no date."""
+        try:
+            return date.fromisoformat(value) if isinstance(value, str) else value
+        except ValueError:
+            raise ValueError("should be a day such as 2024-06-30") from None
+
     @property
     def provider(self) -> str:
         """Through whom it is asked: the word before the slash."""
