@@ -31,7 +31,7 @@ SEALED, FORWARD = "sealed", "forward"
 EVIDENCE_WINDOWS: Final = ("search", "selection", SEALED, FORWARD)
 EXPOSED, CLEAN, UNKNOWN = "exposed", "clean", "unknown"
 KINDS: Final = (EXPOSED, CLEAN, UNKNOWN)
-SIMULATED = "the days were simulated: no model can have read them"
+SIMULATED = "these days were simulated"
 RULES_ONLY = (
     "no language model wrote the hypothesis or the formula: the offline researcher is a set of rules of this program, "
     "which was trained on no text"

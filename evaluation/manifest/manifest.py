@@ -64,7 +64,7 @@ def describe_licence(run: Run) -> str:
     market = _read_settings(run).get("market") or {}
     if market.get("licence"):
         return str(market["licence"])
-    return NOT_DECLARED if market.get("panel") else f"{NOT_DECLARED}; {SIMULATED.partition(':')[0]}"
+    return NOT_DECLARED if market.get("panel") else f"{NOT_DECLARED}; {SIMULATED}"
 
 
 def _read_settings(run: Run) -> Mapping[str, Any]:
