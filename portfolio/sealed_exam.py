@@ -13,7 +13,6 @@ from ..evidence.scoring import FactorMetrics, round_significant
 from ..ledger import Ledger, Opening, WindowKey
 from .combination import CombinationPart, JudgedRun
 
-
 SEALED_SERIES_EVENT = "sealed-series"
 """Kind of the events with the daily RankIC of an exam, by factor; the combination's key is `COMBINATION_KEY`."""
 COMBINATION_KEY = "combination"

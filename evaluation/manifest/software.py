@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from importlib.metadata import Distribution, PackageNotFoundError
 from pathlib import Path
-
-from ... import __version__
+from typing import Final
 
 ROOT = Path(__file__).resolve().parents[2]
-HASH_PATTERN = re.compile(r"[0-9a-f]{40,64}")
+PACKAGE: Final = sys.modules[__name__.partition(".")[0]]
+"""The package itself, which is loaded already. An import would close a circle: it leads to every room."""
+HASH_PATTERN: Final = re.compile(r"[0-9a-f]{40,64}")
 
 
 def find_software() -> dict[str, str]:
@@ -18,7 +20,7 @@ def find_software() -> dict[str, str]:
 
     Of a checkout it is the commit that is checked out. Changes that were not committed are not seen.
     """
-    return {"version": __version__, "commit": _read_checkout(ROOT / ".git") or _read_installation()}
+    return {"version": str(PACKAGE.__version__), "commit": _read_checkout(ROOT / ".git") or _read_installation()}
 
 
 def _read_checkout(folder: Path) -> str:

@@ -142,7 +142,9 @@ def _describe_model(model: Mapping[str, Any]) -> Iterator[str]:
     cutoff = model["cutoff"] or "not declared"
     where = f"{model['place'] or DASH}, {model['endpoint']}"
     deployer = ", ".join(model["deployer"] or ["not declared"])
-    yield _line("", f"training cut-off {cutoff} (a claim); {where}; deployer {deployer}; {_describe_prices(model)}; {used}")
+    yield _line(
+        "", f"training cut-off {cutoff} (a claim); {where}; deployer {deployer}; {_describe_prices(model)}; {used}"
+    )
 
 
 def _describe_prices(model: Mapping[str, Any]) -> str:
@@ -157,7 +159,9 @@ def _describe_people(record: Mapping[str, Any]) -> Iterator[str]:
     starts = [f"{start['by']} ({start['at'][:16]})" for start in people["started"]]
     yield _line("started by", ", ".join(starts) or "nobody by name: on the command line")
     for vote in people["approved"]:
-        yield _line(f"{vote['decision']}", f"{vote['id']} by {vote['by']} ({vote['at'][:16]}): {vote['comment'] or DASH}")
+        yield _line(
+            f"{vote['decision']}", f"{vote['id']} by {vote['by']} ({vote['at'][:16]}): {vote['comment'] or DASH}"
+        )
     for decision in people["seal"]["decisions"]:
         verb = "agreed" if decision["agrees"] else "refused"
         yield _line("seal", f"{decision['by']} {verb} ({decision['at'][:16]}): {decision['reason']}")

@@ -37,8 +37,8 @@ COMPUTED: Final = frozenset(
 """Sections in which the program wrote every sentence and figure, but for formulas that a table quotes."""
 WRITTEN: Final = "hypotheses, mechanisms, formulas, and the reasons and doubts that agents gave"
 NOTHING_WRITTEN: Final = (
-    "No language model wrote any part of this report. Hypotheses and formulas come from the offline researcher, a set of "
-    "rules; the program computed every figure, verdict and drawing and wrote all other sentences."
+    "No language model wrote any part of this report. Hypotheses and formulas come from the offline researcher, a set "
+    "of rules; the program computed every figure, verdict and drawing and wrote all other sentences."
 )
 
 
@@ -108,7 +108,7 @@ class ReportMarks:
         text = json.dumps(body, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
         for sign in "<>&":  # a text of a model may hold the end of the element
             text = text.replace(sign, f"\\u{ord(sign):04x}")
-        return Markup(text)  # noqa: S704 - escaped above
+        return Markup(text)
 
 
 def _name_models(models: Sequence[str]) -> str:
