@@ -1,4 +1,4 @@
-"""The report: one HTML file, or a folder of them, without scripts or network access, made of a run's files."""
+"""The report: one HTML file, or a folder of them, which runs no script and fetches nothing, made of a run's files."""
 
 from __future__ import annotations
 

@@ -29,8 +29,8 @@ from .authors import AuthorReader, Authors, DeclaredModel
 
 SEALED, FORWARD = "sealed", "forward"
 EVIDENCE_WINDOWS: Final = ("search", "selection", SEALED, FORWARD)
-EXPOSED, CLEAN, UNKNOWN = "exposed", "clean", "unknown"
-KINDS: Final = (EXPOSED, CLEAN, UNKNOWN)
+EXPOSED, CLEAN, UNKNOWN_KIND = "exposed", "clean", "unknown"
+DAY_KINDS: Final = (EXPOSED, CLEAN, UNKNOWN_KIND)
 SIMULATED = "these days were simulated"
 RULES_ONLY = (
     "no language model wrote the hypothesis or the formula: the offline researcher is a set of rules of this program, "
@@ -85,7 +85,7 @@ class Cutoff:
     def sort(self, days: Sequence[str]) -> dict[str, list[str]]:
         """Return days by kind."""
         if self.day is None:
-            return {UNKNOWN: list(days)}
+            return {UNKNOWN_KIND: list(days)}
         return {EXPOSED: [day for day in days if day <= self.day], CLEAN: [day for day in days if day > self.day]}
 
 
@@ -147,11 +147,11 @@ class RunExposure:
 def read_exposure(ledger: Ledger, run: Run) -> RunExposure | None:
     """Return the exposed and clean days of a campaign from its record; None before it has results."""
     body = ledger.artefacts.read(run.id, "results.json")
-    return _Reader(ledger, run, Results.read(json.loads(body))).read() if body else None
+    return _ExposureReader(ledger, run, Results.read(json.loads(body))).read() if body else None
 
 
 @dataclass(frozen=True)
-class _Reader:
+class _ExposureReader:
     ledger: Ledger
     run: Run
     results: Results
@@ -216,7 +216,7 @@ class _Reader:
         """Return the exposed, clean and unknown days; None each where the record lists no days and the cut-off cuts."""
         if days:
             by_kind = cutoff.sort(days)
-            exposed, clean, unknown = (len(by_kind.get(kind, ())) for kind in KINDS)
+            exposed, clean, unknown = (len(by_kind.get(kind, ())) for kind in DAY_KINDS)
             return exposed, clean, unknown
         if cutoff.day is None:
             return 0, 0, plan.days

@@ -13,7 +13,7 @@ from ...ledger import Ledger, LedgerError, ModelCall, Run
 from ..closing import Results
 from .authors import RULES_PROVIDER
 
-PRICES = ("input_cost_per_mtok", "output_cost_per_mtok", "cached_input_cost_per_mtok")
+PRICE_SETTINGS = ("input_cost_per_mtok", "output_cost_per_mtok", "cached_input_cost_per_mtok")
 
 
 def list_model_use(ledger: Ledger, run: Run) -> list[dict[str, Any]]:
@@ -54,7 +54,7 @@ def _describe_model(
         "region": settings.get("region") or None,
         "endpoint": "this process" if is_rules else _classify_endpoint(settings.get("api_base")),
         "attested": bool(settings.get("attestation")),
-        "prices": {price: settings.get(price) for price in PRICES},
+        "prices": {price: settings.get(price) for price in PRICE_SETTINGS},
         "calls": len(calls),
         "taken_from_the_record": sum(not call.attempts for call in calls),
         "by_role": {role: sum(call.role == role for call in calls) for role in sorted({call.role for call in calls})},

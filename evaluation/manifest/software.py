@@ -9,7 +9,7 @@ from importlib.metadata import Distribution, PackageNotFoundError
 from pathlib import Path
 from typing import Final
 
-ROOT = Path(__file__).resolve().parents[2]
+PACKAGE_FOLDER = Path(__file__).resolve().parents[2]
 PACKAGE: Final = sys.modules[__name__.partition(".")[0]]
 """The package itself, which is loaded already. An import would close a circle: it leads to every room."""
 HASH_PATTERN: Final = re.compile(r"[0-9a-f]{40,64}")
@@ -20,7 +20,7 @@ def find_software() -> dict[str, str]:
 
     Of a checkout it is the commit that is checked out. Changes that were not committed are not seen.
     """
-    return {"version": str(PACKAGE.__version__), "commit": _read_checkout(ROOT / ".git") or _read_installation()}
+    return {"version": str(PACKAGE.__version__), "commit": _read_checkout(PACKAGE_FOLDER / ".git") or _read_installation()}
 
 
 def _read_checkout(folder: Path) -> str:

@@ -13,8 +13,8 @@ from ..console import print_object, print_plain
 from ..options import AsJson, RunName, Workspace, refuse_existing
 from .status import open_run
 
-LABEL_WIDTH = 12
-MAX_FACTORS_SHOWN = 10
+COLUMN_WIDTH = 12
+MAX_SPLITS_SHOWN = 10
 """Factors whose days are printed; `--json` has all."""
 SHORT_DIGEST = 16
 
@@ -71,7 +71,7 @@ def describe_manifest(record: Mapping[str, Any]) -> Iterator[str]:
 
 def _line(label: str, text: str) -> str:
     """Return a label and a text on one line: a text of a model may hold line breaks."""
-    return f"{label:<{LABEL_WIDTH}} {' '.join(text.split())}"
+    return f"{label:<{COLUMN_WIDTH}} {' '.join(text.split())}"
 
 
 def _describe_objectives(record: Mapping[str, Any]) -> Iterator[str]:
@@ -180,10 +180,10 @@ def _describe_days(exposure: Mapping[str, Any] | None) -> Iterator[str]:
     if exposure["combination"]:
         yield from _describe_split("combination", exposure["combination"])
     factors = list(exposure["factors"].items())
-    for name, split in factors[:MAX_FACTORS_SHOWN]:
-        yield from _describe_split(name[:LABEL_WIDTH], split)
-    if len(factors) > MAX_FACTORS_SHOWN:
-        yield _line("", f"and {count(len(factors) - MAX_FACTORS_SHOWN)} factors more; --json has all")
+    for name, split in factors[:MAX_SPLITS_SHOWN]:
+        yield from _describe_split(name[:COLUMN_WIDTH], split)
+    if len(factors) > MAX_SPLITS_SHOWN:
+        yield _line("", f"and {count(len(factors) - MAX_SPLITS_SHOWN)} factors more; --json has all")
 
 
 def _describe_split(label: str, split: Mapping[str, Any]) -> Iterator[str]:

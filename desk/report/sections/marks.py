@@ -52,8 +52,8 @@ class ReportMarks:
         Whether a language model answered the agents.
     models
         Name and full name of these models; empty where only the results are known, which do not say who answered.
-    sources
-        The term of each factor's hypothesis and formula, by id.
+    sources, makers
+        The term of each factor's hypothesis and formula, and the models that wrote them, by id.
     people
         Parts of a person.
     """
@@ -61,6 +61,7 @@ class ReportMarks:
     wrote: bool
     models: Sequence[str] = ()
     sources: Mapping[str, str] = field(default_factory=dict)
+    makers: Mapping[str, Sequence[str]] = field(default_factory=dict)
     people: Sequence[str] = ()
 
     @classmethod
@@ -70,10 +71,9 @@ class ReportMarks:
             named = (results.researcher or "").split("; ")
             return cls(any(not name.startswith("offline") for name in named if name))
         authors = exposure.run.authors
-        language = [exposure.models[name] for name in authors.models if not exposure.models[name].is_rules]
-        models = [f"{model.name} ({model.model})" for model in language]
         sources = {name: _find_source(split.authors, exposure) for name, split in exposure.factors.items()}
-        return cls(exposure.language_model, models, sources, authors.people)
+        makers = {name: _list_makers(split.authors, exposure) for name, split in exposure.factors.items()}
+        return cls(exposure.language_model, _list_makers(authors, exposure), sources, makers, authors.people)
 
     def find_source(self, factor: str) -> str:
         """Return the term of a factor's hypothesis and formula."""
@@ -98,7 +98,7 @@ class ReportMarks:
         parts = [_mark("#remark", "a model's remark", BY_MODEL, [remark.model])] if remark and remark.text else []
         for factor in factors:
             source = self.find_source(factor)
-            makers = self.models if source in (BY_MODEL, BY_BOTH) else ()
+            makers = self.makers.get(factor, self.models)
             parts += [
                 _mark(f"#{factor}-{part}", f"{part} of {factor}", source, makers) for part in ("hypothesis", "formula")
             ]
@@ -115,6 +115,12 @@ def _name_models(models: Sequence[str]) -> str:
     if not models:
         return "A language model"
     return f"A language model, {models[0]}," if len(models) == 1 else f"Language models, {', '.join(models)},"
+
+
+def _list_makers(authors: Authors, exposure: RunExposure) -> list[str]:
+    """Return the language models among the authors, with their full names."""
+    models = [exposure.models[name] for name in authors.models]
+    return [f"{model.name} ({model.model})" for model in models if not model.is_rules]
 
 
 def _find_source(authors: Authors, exposure: RunExposure) -> str:
