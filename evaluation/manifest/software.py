@@ -20,7 +20,8 @@ def find_software() -> dict[str, str]:
 
     Of a checkout it is the commit that is checked out. Changes that were not committed are not seen.
     """
-    return {"version": str(PACKAGE.__version__), "commit": _read_checkout(PACKAGE_FOLDER / ".git") or _read_installation()}
+    commit = _read_checkout(PACKAGE_FOLDER / ".git") or _read_installation()
+    return {"version": str(PACKAGE.__version__), "commit": commit}
 
 
 def _read_checkout(folder: Path) -> str:

@@ -1,4 +1,4 @@
-"""The manifest: who wrote what, which days they can have read, with figures of the record; and nothing of the machine."""
+"""The manifest: who wrote what, which days they can have read, and nothing of the machine."""
 
 from __future__ import annotations
 

@@ -86,7 +86,9 @@ class ReportMarks:
         said = f" A language model ({remark.model}) wrote the remark above." if remark and spoke else ""
         if self.wrote:
             rest = "The program computed every figure, verdict and drawing and wrote all other sentences."
-            return f"{_name_models(self.models)} wrote {WRITTEN}.{said}{brought} {rest}"
+            who = "Language models" if len(self.models) > 1 else "A language model"
+            names = f": {', '.join(self.models)}" if self.models else ""
+            return f"{who} wrote {WRITTEN}{names}.{said}{brought} {rest}"
         if spoke:
             return f"{said.strip()}{brought} {NOTHING_WRITTEN.replace('any part', 'any other part')}"
         return f"{NOTHING_WRITTEN}{brought}"
@@ -109,12 +111,6 @@ class ReportMarks:
         for sign in "<>&":  # a text of a model may hold the end of the element
             text = text.replace(sign, f"\\u{ord(sign):04x}")
         return Markup(text)
-
-
-def _name_models(models: Sequence[str]) -> str:
-    if not models:
-        return "A language model"
-    return f"A language model, {models[0]}," if len(models) == 1 else f"Language models, {', '.join(models)},"
 
 
 def _list_makers(authors: Authors, exposure: RunExposure) -> list[str]:
