@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from alphaloom import __version__
 from alphaloom.desk import write_report
 from alphaloom.desk.cli.main import run_command
 from alphaloom.desk.report.sections.known_days import describe_window
 from alphaloom.desk.report.sections.marks import BY_BOTH, BY_MODEL, BY_RULES, ReportMarks
 from alphaloom.desk.report.sections.run_notes import RunNotes, read_run_notes
 from alphaloom.evaluation.closing import Results
-from alphaloom.evaluation.manifest import RunExposure, build_manifest, read_exposure
+from alphaloom.evaluation.manifest import RunExposure, build_manifest, read_exposure, software
 from alphaloom.ledger import Evaluation, Ledger, ModelCall, Pass, Run, Sighting, WindowKey, write_json
 from alphaloom.portfolio import COMBINATION_KEY, SEALED_SERIES_EVENT
 
@@ -228,3 +229,16 @@ def test_the_command_writes_the_same_bytes_and_nothing_of_the_machine(
     assert "served as coder-v1" in shown
     assert len(shown.splitlines()) < 100
     assert run_command(["manifest", "r1", "--workspace", str(tmp_path / "w"), "--out", str(files[0])]) == 1
+
+
+def test_the_commit_is_that_of_the_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(software, "PACKAGE_FOLDER", tmp_path)
+    assert software.find_software() == {"version": __version__, "commit": ""}
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    (tmp_path / ".git" / "packed-refs").write_text(
+        f"# pack-refs\n{'b' * 40} refs/heads/other\n{'a' * 40} refs/heads/main\n"
+    )
+    assert software.find_software()["commit"] == "a" * 40
+    (tmp_path / ".git" / "HEAD").write_text("c" * 40)
+    assert software.find_software()["commit"] == "c" * 40
