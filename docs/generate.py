@@ -712,6 +712,7 @@ EVENTS = {
     "mechanism": "a mechanism stated after scoring: the claim, its refuter, and whether it stands",
     "seal-decision": "a person's decision on it: agreed or refused, why, who, when, digests of request and page",
     "seal-request": "what a campaign asks to open of its sealed days, where the policy wants a person to agree",
+    "sealed-series": "the daily RankIC of a sealed exam, by factor and of the combination",
     "set": "the members of a combination that was submitted",
     "weighing": "weights and trading rate of a combination, fixed on search days",
     "start": "a person started the run at the desk, or went on with it there",

@@ -20,13 +20,14 @@ from ..evidence.originality import values_of_published
 from ..evidence.scoring import Scorer
 from ..evidence.values import PYTHON_FOLDER, Computing, Contained, LazySandbox, TimeSteps, note_screening_seed
 from ..factors import Engine
-from ..ledger import Ledger, Run, compute_digest
+from ..ledger import Ledger, Run, canonical_json, compute_digest
 from ..market import Panel, adjust_forwards
 from ..sandbox import Runner
 from ..search import SearchConstraints
 from ..search.surrogate import Samples
 from .batches import BenchParts, RemoteSheets
 from .budget import Budget
+from .manifest.software import find_software
 from .service import Evaluator
 
 MIN_NAMES = 10
@@ -166,6 +167,8 @@ def begin_run(
         "own": dict(own),
         "panel": panel.digest,
         "last_day": str(panel.dates[-1]),
+        "days": ledger.objects.put(canonical_json([str(day) for day in panel.dates]).encode()),
+        "software": find_software(),
         "sectors": "sector" in panel.groups,
     }
     ledger.runs.start(Run(run, config, request.seed, dataset, now.isoformat()))

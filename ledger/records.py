@@ -122,7 +122,8 @@ class ModelCall:
     """One answered model call; `request` and `reply` are digests of stored bodies.
 
     `attempts` is how often it was sent; 0 means that the reply came from another run's record and cost nothing.
-    `tenant` is on whose behalf it was made; empty if that is not known.
+    `tenant` is on whose behalf it was made (its deployer), `vendor` who made the model, `provider` through whom it was
+    asked (`offline` is the program itself); each is empty if that is not known.
     """
 
     key: str
@@ -139,6 +140,8 @@ class ModelCall:
     cost_usd: float
     attempts: int = 1
     tenant: str = ""
+    vendor: str = ""
+    provider: str = ""
 
 
 @dataclass(frozen=True)

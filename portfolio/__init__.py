@@ -40,6 +40,8 @@ if TYPE_CHECKING:
         compare_positions as compare_positions,
     )
     from .sealed_exam import (
+        COMBINATION_KEY as COMBINATION_KEY,
+        SEALED_SERIES_EVENT as SEALED_SERIES_EVENT,
         find_own_opening as find_own_opening,
         list_earlier_openings as list_earlier_openings,
         run_sealed_exam as run_sealed_exam,
@@ -55,7 +57,9 @@ else:
             "combination": "Combination CombinationPart Combining JudgedRun hold_fixed weigh_fixed write_combination",
             "paper_book": "SILENT_DAYS PaperAccount DayPrices Fill TradingTerms find_corrections rename_keys trade_day",
             "reconciliation": "CASH PositionDifference compare_positions",
-            "sealed_exam": "find_own_opening list_earlier_openings run_sealed_exam",
+            "sealed_exam": (
+                "COMBINATION_KEY SEALED_SERIES_EVENT find_own_opening list_earlier_openings run_sealed_exam"
+            ),
             "track_record": "TrackRecord chain_returns measure_book",
         },
     )

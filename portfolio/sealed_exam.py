@@ -13,6 +13,10 @@ from ..evidence.scoring import FactorMetrics, round_significant
 from ..ledger import Ledger, Opening, WindowKey
 from .combination import CombinationPart, JudgedRun
 
+SEALED_SERIES_EVENT = "sealed-series"
+"""Kind of the events with the daily RankIC of an exam, by factor; the combination's key is `COMBINATION_KEY`."""
+COMBINATION_KEY = "combination"
+
 
 class RecordedRun(JudgedRun, Protocol):
     """A run in a ledger."""
@@ -32,7 +36,8 @@ def run_sealed_exam(
     """Open the sealed window, and return the metrics of the combination `[T, N]` and of each part.
 
     The opening is written to the ledger before the days are read. A run that opened the window and was cut short
-    continues under the same number and the recorded reason.
+    continues under the same number and the recorded reason. The daily RankIC of each is recorded, so that nobody has to
+    look at these days again for a part of them.
     """
     window, ledger = judged.windows.sealed, judged.ledger
     key = judged.windows.key(window)
@@ -40,6 +45,8 @@ def run_sealed_exam(
     recorded = find_own_opening(judged)
     sheet = judged.scorer.score(score, window, 1)
     singles = {part.factor_id: judged.scorer.score(part.values, window, part.sign) for part in parts}
+    for name, values in ((COMBINATION_KEY, score), *((part.factor_id, part.values) for part in parts)):
+        _record_series(judged, name, values)
     return {
         "opened": True,
         "number": number,
@@ -49,6 +56,14 @@ def run_sealed_exam(
         "factors": {part.factor_id: _summarise_part(judged, part, singles[part.factor_id]) for part in parts},
         "earlier": list_earlier_openings(ledger, key, judged.run),
     }
+
+
+def _record_series(judged: RecordedRun, name: str, values: NDArray[np.float32]) -> None:
+    """Record the daily RankIC of the opened days, of the values as they are; the first record stands."""
+    events = judged.ledger.events
+    if events.get(judged.run, SEALED_SERIES_EVENT, name) is None:
+        series = judged.scorer.record_daily_rank_ic(values, judged.windows.sealed)
+        events.record(judged.run, SEALED_SERIES_EVENT, name, series)
 
 
 def find_own_opening(judged: RecordedRun) -> Opening | None:

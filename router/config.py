@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeAlias
@@ -30,6 +31,16 @@ PINNABLE_PROVIDER = "hosted_vllm"
 """The provider whose connections can be pinned to one certificate."""
 SERVER_PROVIDERS = ("openai", PINNABLE_PROVIDER)
 """Providers whose connections are made here: the OpenAI protocol, which self-hosted servers implement."""
+
+
+SOLE_VENDORS = {
+    "anthropic": "Anthropic",
+    "deepseek": "DeepSeek",
+    "gemini": "Google",
+    "mistral": "Mistral AI",
+    "openai": "OpenAI",
+}
+"""Providers that serve the models of one vendor only, at their own address."""
 
 
 class AttestationSettings(_ConfigModel):
@@ -73,6 +84,10 @@ class ModelSettings(_ConfigModel):
     cached_input_cost_per_mtok: float | None = Field(
         default=None, ge=0, allow_inf_nan=False, description="of tokens in that the provider had in its cache"
     )
+    cutoff: date | None = Field(
+        default=None, description="last day of its training data, as its vendor claims: the days up to it are exposed"
+    )
+    vendor: str = Field(default="", max_length=100, description="who made the model, where its name does not say it")
     context_tokens: int | None = Field(default=None, ge=1, description="tokens of prompt and reply that it can hold")
     api_base: str | None = Field(
         default=None, description="address of an OpenAI-compatible server, such as http://127.0.0.1:8000/v1"
@@ -91,6 +106,26 @@ class ModelSettings(_ConfigModel):
     attestation: AttestationSettings | None = Field(
         default=None, description="what a model with place: attested proves; without it it is as any that is elsewhere"
     )
+
+    @field_validator("cutoff", mode="before")
+    @classmethod
+    def _read_cutoff(cls, value: Any) -> Any:
+        """Read the text of a campaign file, whose models are validated as Python values, where a text is no date."""
+        try:
+            return date.fromisoformat(value) if isinstance(value, str) else value
+        except ValueError:
+            raise ValueError("should be a day such as 2024-06-30") from None
+
+    @property
+    def provider(self) -> str:
+        """Through whom it is asked: the word before the slash."""
+        return self.model.partition("/")[0]
+
+    @property
+    def maker(self) -> str:
+        """Who made it, as declared, or the one whose models alone its provider serves; empty where neither says it."""
+        known = "" if self.api_base else SOLE_VENDORS.get(self.provider, "")
+        return self.vendor or known
 
     @field_validator("api_base")
     @classmethod

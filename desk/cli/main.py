@@ -19,7 +19,7 @@ import typer
 from ..errors import EXIT_INTERRUPTED
 from . import doctor, sandbox, targets, web
 from .book import commands as book, stress
-from .campaign import log, review, run, status
+from .campaign import log, manifest, review, run, status
 from .data import audit, fetch, look
 from .evidence import acknowledge, combine, control, power, seal, unseal, verify
 from .factor import compare, formulas, score, similar
@@ -53,6 +53,7 @@ app.command(short_help="Decide on what passed the gate.")(review.review)
 app.command(short_help="Tell what happened in a run.")(log.log)
 app.command(short_help="Stop a run, losing nothing.")(run.stop)
 app.command(short_help="Write a run's report again.")(run.report)
+app.command(short_help="Say what a run was for, read and asked, and who decided.")(manifest.manifest)
 app.add_typer(web.app, name="desk", short_help="Review in a browser what campaigns found.")
 app.command(short_help="Say what accepted factors would hold today.")(targets.targets)
 score.app.command(cls=FormulaCommand, short_help="Say what formulas are, or what is wrong.")(formulas.check)

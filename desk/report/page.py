@@ -16,6 +16,8 @@ from .conclusion import conclude, verdict_sentence
 from .plots import Span, Stage, funnel, narrow_funnel, timeline
 from .sections.candidates import CandidateTables, choose_drawn, list_candidates, sort_by_trial
 from .sections.factor_section import FactorSection, SectionBuilder
+from .sections.known_days import describe_sealed_days
+from .sections.marks import ReportMarks
 from .sections.power_curve import draw_power
 from .sections.run_notes import RunNotes
 from .stress_matrix import StressPage, build_stress_page
@@ -59,6 +61,8 @@ class ReportPage:
         A wide and a narrow drawing of each; empty where there is nothing to draw.
     drawn
         Candidates that are shown with their curves, where nothing was accepted.
+    known_days
+        Which sealed days a model can have read; empty where the record does not say it.
     """
 
     title: str
@@ -105,6 +109,8 @@ class ReportPage:
     asked: str
     varied: str
     colophon: str
+    known_days: str
+    marks: ReportMarks
     drift_note: str = DRIFT_NOTE
     exam_heads: Sequence[str] = closing.EXAM_COLUMNS
 
@@ -124,7 +130,7 @@ def build_page(results: Results, curves: Curves, notes: RunNotes) -> ReportPage:
         worth=worth_sentence(results),
         conclusion=conclude(results),
         summary=_list_summary(results),
-        data=_list_data(results),
+        data=[*_list_data(results), *([("Licence, as declared", notes.licence)] if notes.licence else [])],
         rules=_list_rules(results.settings),
         costs=_describe_run_costs(results),
         doubts=_list_doubts(results),
@@ -162,7 +168,15 @@ def build_page(results: Results, curves: Curves, notes: RunNotes) -> ReportPage:
         varied=describe_variety(results.diversity),
         researcher=_name_researcher(results.researcher),
         colophon=COLOPHON,
+        known_days=_describe_known_days(notes),
+        marks=ReportMarks.read(notes.exposure, results),
     )
+
+
+def _describe_known_days(notes: RunNotes) -> str:
+    """Return which sealed days a model can have read: one that wrote what was combined, else any of the run."""
+    exposure = notes.exposure
+    return describe_sealed_days(exposure.combination or exposure.run) if exposure else ""
 
 
 def _list_summary(results: Results) -> Facts:

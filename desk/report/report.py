@@ -1,4 +1,4 @@
-"""The report: one HTML file, or a folder of them, without scripts or network access, made of a run's files."""
+"""The report: one HTML file, or a folder of them, which runs no script and fetches nothing, made of a run's files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import DeskError, ReportError
-from .sections.outline import BOOK_FILE, INDEX_FILE, Places, factor_file
+from .sections.outline import BOOK_FILE, INDEX_FILE, Places, factor_file, list_parts
 from .sections.run_notes import RunNotes
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from ...evaluation.closing import Curves, Results
     from ..remarks import ModelRemark
+    from .page import ReportPage
 
 
 Part = TypeVar("Part")
@@ -162,7 +163,7 @@ def render_report(
     from .page import build_page
 
     page = build_page(results, curves, notes or RunNotes())
-    return _render("report.html.j2", page=page, remark=remark, places=Places(page))
+    return _render("report.html.j2", page=page, remark=remark, places=Places(page), marks=_write_marks(page, remark))
 
 
 def render_folder(
@@ -172,12 +173,20 @@ def render_folder(
     from .page import build_page
 
     page = build_page(results, curves, notes or RunNotes())
-    pages = {INDEX_FILE: _render("report.html.j2", page=page, remark=remark, places=Places(page, INDEX_FILE))}
-    for section in page.sections:
-        file = factor_file(section.id)
-        pages[file] = _render("report_page.html.j2", page=page, section=section, places=Places(page, file))
-    pages[BOOK_FILE] = _render("report_page.html.j2", page=page, section=None, places=Places(page, BOOK_FILE))
+    places, marks = Places(page, INDEX_FILE), _write_marks(page, remark, INDEX_FILE)
+    pages = {INDEX_FILE: _render("report.html.j2", page=page, remark=remark, places=places, marks=marks)}
+    others = [(factor_file(section.id), section) for section in page.sections]
+    for file, section in [*others, (BOOK_FILE, None)]:
+        places, marks = Places(page, file), _write_marks(page, None, file)
+        pages[file] = _render("report_page.html.j2", page=page, section=section, places=places, marks=marks)
     return pages
+
+
+def _write_marks(page: ReportPage, remark: ModelRemark | None, here: str = "") -> Markup:
+    """Return the machine-readable marks of one page: of the factors and sections that are on it."""
+    shown = [section.id for section in page.sections if here in ("", factor_file(section.id))]
+    anchors = [anchor.id for part in list_parts(page) for anchor in part.anchors if here in ("", anchor.file)]
+    return page.marks.write(page.title, shown, anchors, remark)
 
 
 def _render(template: str, **content: object) -> str:

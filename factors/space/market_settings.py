@@ -36,6 +36,11 @@ class MarketSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(default="", description="what reports call the data")
+    licence: str = Field(
+        default="",
+        max_length=200,
+        description="licence or source of the data, as you declare it; in report and manifest",
+    )
     panel: Path | None = Field(default=None, description="Parquet or CSV, tidy or wide; none: the synthetic market")
     read: Reading = Field(default=Reading(), description="how the tables are written, where they do not say it")
     members: Path | None = Field(default=None, description="who was in the universe: symbol, from, to")

@@ -220,7 +220,14 @@ def _read_answer(
     usage = read_usage(completion.usage, sent, content + thoughts, worst)
     answers = [
         ModelAnswer(
-            text, completion.finish, usage.tokens_in, usage.tokens_out, worst.model, usage.cached, usage.written
+            text,
+            completion.finish,
+            usage.tokens_in,
+            usage.tokens_out,
+            worst.model,
+            usage.cached,
+            usage.written,
+            served=completion.served,
         )
         for text in (content, thoughts)
     ]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 REFUSED = "content_filter"
 """Finish reason of a reply that the model refused or its provider withheld; the text is the model's own words."""
 MAX_ERROR_BYTES = 1 << 14
 """Maximum size of a server's error text. All of it is searched for keys before 300 characters of it are shown."""
+MAX_VERSION_CHARS = 200
 MAX_INTEGER_DIGITS = 40
 """Maximum digits of a parsed integer: Python takes seconds for a million digits."""
 
@@ -20,12 +21,14 @@ class Completion:
     """One answer of a model: its content, its thoughts, the finish reason, and the usage as it was reported.
 
     The usage has the names of the OpenAI protocol: `prompt_tokens`, `completion_tokens`, `prompt_tokens_details`.
+    `served` is the version of the model as its server names it; empty where it names none.
     """
 
     content: str
     thoughts: str = ""
     finish: str = "stop"
     usage: Mapping[str, Any] = field(default_factory=dict)
+    served: str = ""
 
 
 class InProcessModel(Protocol):
@@ -67,7 +70,13 @@ def parse_completion(body: bytes) -> Completion:
     if not isinstance(choice, dict) or not isinstance(message, dict):
         words = read_error_words(answer)
         raise Unreadable(f"its answer is an error: {words}" if words else "its answer holds no message")
-    return read_message(message, choice.get("finish_reason"), answer.get("usage"))
+    completion = read_message(message, choice.get("finish_reason"), answer.get("usage"))
+    return replace(completion, served=read_version(answer.get("model")))
+
+
+def read_version(model: object) -> str:
+    """Return the version of a model as a server names it, cut to a length; empty where it names none."""
+    return model[:MAX_VERSION_CHARS] if isinstance(model, str) and model.isprintable() else ""
 
 
 def read_message(message: Mapping[str, Any], finish: object, usage: object) -> Completion:

@@ -17,6 +17,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -24,7 +25,7 @@ from ..config import SERVER_PROVIDERS, ModelSettings
 from ..endpoints.failures import NotSent, ServerRefused
 from ..errors import NoModel
 from ..redaction import guard_loggers, hold_own_call
-from .completions import Completion, Unreadable, read_message
+from .completions import Completion, Unreadable, read_message, read_version
 from .connections import ACCEPTED_ENCODING, read_body, require_success
 from .prices import find_listing
 
@@ -316,4 +317,6 @@ def _read_response(response: Any) -> Completion:
     message = choices[0].message.model_dump(warnings=False)
     message |= {"refusal": (message.get("provider_specific_fields") or {}).get("refusal")}
     usage = getattr(response, "usage", None)
-    return read_message(message, choices[0].finish_reason, usage.model_dump(warnings=False) if usage else {})
+    counts = usage.model_dump(warnings=False) if usage else {}
+    completion = read_message(message, choices[0].finish_reason, counts)
+    return replace(completion, served=read_version(getattr(response, "model", None)))

@@ -200,16 +200,17 @@ class Calls:
         body: dict[str, Any] = {"text": answer.text, "finish": answer.finish}
         if answer.beside:
             body["beside"] = [asdict(attempt) for attempt in answer.beside]
-        body |= {name: count for name in ("cached", "written") if (count := getattr(answer, name))}
+        body |= {name: value for name in ("cached", "written", "served") if (value := getattr(answer, name))}
         if turn.grammar:
             self._ledger.objects.put(turn.grammar.encode())
         tokens_in, tokens_out, cost = self._backend.charges.total(answer)
+        settings = self._config.models[answer.model]
         return ModelCall(
             key=key,
             run=task.run,
             role=task.role,
             intent=task.intent,
-            tier=self._config.models[answer.model].tier,
+            tier=settings.tier,
             model=answer.model,
             prompt=task.prompt,
             request=self._ledger.objects.put(turn.request.encode()),
@@ -219,6 +220,8 @@ class Calls:
             cost_usd=cost,
             attempts=answer.attempts,
             tenant=task.tenant,
+            vendor=settings.maker,
+            provider=settings.provider,
         )
 
     def _load_answer(self, call: ModelCall) -> ModelAnswer:

@@ -45,7 +45,8 @@ class ModelAnswer:
     """A model's answer: the text, the finish reason, the tokens, and the configured name of the model.
 
     Of the tokens in, `cached` were read from the provider's cache and `written` into it. `attempts` counts all
-    attempts; `beside` lists those that are charged but gave another answer, or none.
+    attempts; `beside` lists those that are charged but gave another answer, or none. `served` is the version of the
+    model as its server names it.
     """
 
     text: str
@@ -57,6 +58,7 @@ class ModelAnswer:
     written: int = 0
     attempts: int = 1
     beside: tuple[HedgedAttempt, ...] = ()
+    served: str = ""
 
 
 class Misfit(Exception):

@@ -208,11 +208,13 @@ def test_a_report_shows_a_models_paragraph_as_text_and_the_results_hold_nothing_
     assert ("data-generated-by" in plain, (folder / "remark.json").exists()) == (False, False)
     settings = Settings.model_validate({"models": {"models": {"small": local(served.address)}}})
     page = write_run_report(settings, ledger, "one").read_text()
-    assert '<aside class="remark" data-generated-by="model">' in page
+    assert '<aside class="remark" id="remark" data-generated-by="model"' in page
     assert "&lt;script&gt;alert()&lt;/script&gt; [m and the rest" in page
     assert (folder / "results.json").read_bytes() == before
-    own = [line for line in page.splitlines() if line in plain.splitlines()]
-    assert own == plain.splitlines(), "the report's own lines are all there, in their order"
+    before_it = [line for line in plain.splitlines() if "ld+json" not in line and "authorship" not in line]
+    own = [line for line in page.splitlines() if line in before_it]
+    assert own == before_it, "the report's own lines are all there, in their order, but for those on who wrote what"
+    assert "A language model (openai/small) wrote the remark above. No language model wrote any other part" in page
     assert [call.intent for call in ledger.calls.of("one")] == ["account"]
     ledger.artefacts.check("one")
 

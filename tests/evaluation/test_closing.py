@@ -16,6 +16,7 @@ from alphaloom.evidence.scoring.metrics import FactorMetrics
 from alphaloom.evidence.scoring.scorer import Scorer
 from alphaloom.evidence.windows import Window
 from alphaloom.market import Panel
+from alphaloom.portfolio import COMBINATION_KEY, SEALED_SERIES_EVENT
 from alphaloom.portfolio.combination import CombinationPart, combine_ranks, hold_fixed, write_combination
 
 from ..evidence.lab import KNOWN, SMALL, Crash, Lab, market
@@ -113,7 +114,13 @@ def test_an_opening_is_recorded_before_the_look_and_numbered(lab: Make, planted:
         close(torn, [run.scored(KNOWN)], open_sealed=True)
     openings = run.ledger.trials.openings(old.windows.key(old.windows.sealed))
     assert [(opening.run, opening.number) for opening in openings] == [("first", 1)]
-    assert closed(run)["number"] == 1  # the same run after its restart
+    assert run.ledger.events.of("first", SEALED_SERIES_EVENT) == []
+    exam = closed(run)
+    assert exam["number"] == 1  # the same run after its restart
+    series = {event.key: event.body for event in run.ledger.events.of("first", SEALED_SERIES_EVENT)}
+    days = [value for value in series[COMBINATION_KEY]["rank_ic"] if value is not None]
+    assert {COMBINATION_KEY, *exam["factors"]} == {*series}
+    assert (len(days), np.mean(days)) == (exam["days"], pytest.approx(exam["rank_ic"]))
     second = closed(lab("second", panel=planted))
     assert (second["opened"], second["number"], second["window"]["name"]) == (True, 2, "sealed")
 

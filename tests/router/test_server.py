@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from alphaloom.router import ModelFailed, Router, Task
+from alphaloom.ledger import Ledger
+from alphaloom.router import ModelFailed, ModelSettings, Router, Task
 
 asked: list[tuple[str, str | None, dict[str, Any]]] = []
 statuses: list[int] = []
@@ -83,6 +84,19 @@ def test_a_server_is_asked_with_schema_seed_and_key(
     assert (body["model"], body["seed"]) == ("tiny", 7)
     assert body["response_format"]["type"] == "json_schema"
     assert body["response_format"]["json_schema"]["schema"]["required"] == ["text", "direction"]
+
+
+def test_the_record_of_a_call_says_who_made_and_served_the_model(
+    build: Callable[..., Router], task: Callable[..., Task], address: str, ledger: Ledger
+) -> None:
+    ask(build, task(), model="openai/tiny", api_base=address, vendor="Example Labs")
+    ask(build, task("again"), model="openai/other", api_base=address)
+    first, second = sorted(ledger.calls.of(task().run), key=lambda call: call.vendor, reverse=True)
+    assert (first.vendor, first.provider, second.vendor) == ("Example Labs", "openai", "")  # any server, not OpenAI's
+    assert json.loads(ledger.objects.get(first.reply))["served"] == "tiny"
+    assert ModelSettings.model_validate({"model": "openai/large", "cutoff": "2024-06-30"}).maker == "OpenAI"
+    with pytest.raises(ValueError, match="a day such as 2024-06-30"):
+        ModelSettings.model_validate({"model": "openai/large", "cutoff": "June 2024"})
 
 
 def test_vllm_is_asked_with_a_grammar(build: Callable[..., Router], task: Callable[..., Task], address: str) -> None:

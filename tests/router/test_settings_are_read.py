@@ -33,6 +33,7 @@ ELSEWHERE = {
     ("HealthSettings", "probe_seconds"): "of servers: tests/router/test_endpoints.py",
     ("HealthSettings", "slow_factor"): "of servers: tests/router/test_endpoints.py",
     ("HealthSettings", "slow_seconds"): "of servers: tests/router/test_endpoints.py",
+    ("ModelSettings", "cutoff"): "of reports and manifests, from the record of a run: tests/desk/test_manifest.py",
 }
 """Settings that another test reads in a call, with the place."""
 GOOD, BAD = ScriptedReply('{"text": "calm names", "direction": 1}'), ScriptedReply("not JSON")

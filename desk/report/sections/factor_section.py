@@ -15,6 +15,8 @@ from ..case_page import list_idea
 from ..conclusion import find_tested_combination
 from ..factor_page import draw_exposures, draw_regimes
 from ..gate_steps import describe_limit, list_steps
+from .known_days import describe_split, list_windows
+from .marks import ReportMarks
 from .returns import FactorReturns, draw_returns
 from .trial_price import list_trial
 
@@ -55,6 +57,11 @@ class FactorSection:
         The stresses that break it; None where it was not stressed.
     nearest
         How, which known factor, and how alike.
+    known_days, known_why
+        By window, how many days a model can have read, with the RankIC on both kinds; and why. Empty where the record
+        does not say it.
+    source
+        The term of who wrote hypothesis and formula.
     """
 
     id: str
@@ -72,6 +79,9 @@ class FactorSection:
     breaks: Sequence[str] | None
     nearest: Sequence[Sequence[str]]
     gates: Sequence[GateLine]
+    known_days: Sequence[Sequence[str]]
+    known_why: str
+    source: str
 
 
 @dataclass(frozen=True)
@@ -97,6 +107,11 @@ class SectionBuilder:
         """Return the author's record of an entry's hypothesis: what the results hold goes before the record's."""
         stated = entry.hypothesis
         return {**self.notes.ideas.get(stated.id, {}), **stated.record()} if stated else {}
+
+    @cached_property
+    def marks(self) -> ReportMarks:
+        """Return who wrote the parts of the report."""
+        return ReportMarks.read(self.notes.exposure, self.results)
 
     @cached_property
     def texts(self) -> Mapping[str, str]:
@@ -149,6 +164,7 @@ def _build_section(entry: FactorEntry, builder: SectionBuilder, pill: tuple[str,
     card = card if curve else replace(card, cumulative="")
     idea = list_idea(entry.hypothesis, builder.find_idea(entry))
     told = {label for label, _ in idea}
+    split = builder.notes.exposure.factors.get(entry.id) if builder.notes.exposure else None
     card = replace(card, facts=[(label, value) for label, value in card.facts if label not in told and value != DASH])
     stressed = results.stress.factors.get(entry.id) if results.stress else None
     return FactorSection(
@@ -167,6 +183,9 @@ def _build_section(entry: FactorEntry, builder: SectionBuilder, pill: tuple[str,
         breaks=_list_breaks(stressed),
         nearest=_list_nearest(entry),
         gates=_list_gates(entry, results, [member.id for member in card.members if member.is_mined]),
+        known_days=list_windows(split) if split else [],
+        known_why=describe_split(split) if split else "",
+        source=builder.marks.find_source(entry.id),
     )
 
 

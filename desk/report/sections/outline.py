@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from ...figures import short_id
+from .known_days import DAY_HEADS
 from .returns import MONTH_NAMES
 
 if TYPE_CHECKING:
@@ -91,6 +92,7 @@ class Places:
 
     months: ClassVar[Sequence[str]] = MONTH_NAMES
     index: ClassVar[str] = INDEX_FILE
+    day_heads: ClassVar[Sequence[str]] = DAY_HEADS
 
     @property
     def contents(self) -> Sequence[Part]:
