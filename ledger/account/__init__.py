@@ -16,7 +16,7 @@ if TYPE_CHECKING:
         report_exposures as report_exposures,
     )
     from .rows import RecordReader as RecordReader
-    from .sentences import Account as Account, Responsible as Responsible, Sentence as Sentence
+    from .sentences import DecisionAccount as DecisionAccount, Responsible as Responsible, Sentence as Sentence
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
@@ -24,6 +24,6 @@ else:
             "explain": "explain_name explain_record",
             "overview": "assemble_manifest list_changes list_overrides read_overview report_exposures",
             "rows": "RecordReader",
-            "sentences": "Account Responsible Sentence",
+            "sentences": "DecisionAccount Responsible Sentence",
         },
     )

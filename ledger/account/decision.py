@@ -102,10 +102,11 @@ def tell_decision(telling: Telling, decision: RecordedDecision, asset: str = "")
     rulings = [one for one in body.get("rulings") or () if not asset or one.get("asset") == asset]
     refused = [one for one in rulings if not one.get("approved")]
     approved = [one for one in rulings if one.get("approved")]
+    passed = [bool(one.get("approved")) for one in body.get("rulings") or ()]
     telling.say(
         "Decision {decision} of run {run} for {day} approved {approved} signals and refused {refused}.", [row],
-        (decision.id,), decision=decision.id, run=row.run, day=str(body.get("day", "")),
-        approved=len(approved), refused=len(refused),
+        ("approved", "refused"), decision=decision.id, run=row.run, day=str(body.get("day", "")),
+        approved=sum(passed), refused=len(passed) - sum(passed),
     )  # fmt: skip  # a call as a sentence
     for ruling in refused:
         _tell_refusal(telling, decision, ruling)

@@ -14,7 +14,7 @@ from ..log.reader import read_record
 from .decision import STEP_EVENT, RecordedDecision, list_decisions, tell_decision, tell_order, tell_step
 from .factor import tell_exposures, tell_factor, tell_review, tell_reviews, tell_status
 from .rows import RecordReader, RecordRow
-from .sentences import Account, Quoted, Telling
+from .sentences import DecisionAccount, Quoted, Telling
 
 MIN_ID_CHARS = 4
 BOOK_PREFIX = "book-"
@@ -26,7 +26,7 @@ TABLES_TOLD = ("verdicts", "library", "attempts", "events", "openings", "standin
 Tell = Callable[[Telling], None]
 
 
-def explain_record(workspace: Path, name: str, until: date | None = None) -> Account:
+def explain_record(workspace: Path, name: str, until: date | None = None) -> DecisionAccount:
     """Return the account of a decision, made from the record of a workspace alone; nothing is written.
 
     `until` is the last day of which rows are read.
@@ -41,7 +41,7 @@ def explain_record(workspace: Path, name: str, until: date | None = None) -> Acc
     return read_record(workspace, lambda run_query, objects: explain_name(RecordReader(run_query, objects, until), name))
 
 
-def explain_name(reader: RecordReader, name: str) -> Account:
+def explain_name(reader: RecordReader, name: str) -> DecisionAccount:
     """Return the account of what a name stands for in a record; see `explain_record`."""
     for find in (_find_row, _find_opening, _find_step, _find_decision, _find_review, _find_factor):
         found = dict(find(reader, name.strip()))

@@ -38,7 +38,13 @@ def tell_factor(telling: Telling, factor: str) -> None:
     tried = [row for row in reader.rows("attempts") if row.body.get("factor_id") == factor and row.run not in judged]
     for row in tried:
         _tell_attempt(telling, row)
-    for run in dict.fromkeys(row.run for row in (*verdicts, *tried)):
+    cases = [row for row in reader.events("case") if row.key == factor]
+    for row in cases:
+        telling.say(
+            "Factor {factor} passed the gate in run {run} on {day} and was put before a person.", [row],
+            factor=factor, run=row.run, day=row.at[:10],
+        )  # fmt: skip  # a call as a sentence
+    for run in dict.fromkeys(row.run for row in (*verdicts, *tried, *cases)):
         tell_reviews(telling, factor, run)
     if not judged and not tried and added:
         telling.say("No run of this workspace judged factor {factor}.", added, factor=factor)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import string
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +12,9 @@ from .rows import RecordReader, RecordRow
 
 MAX_QUOTED_CHARS = 400
 """Characters of a text of a model or a person that a sentence quotes."""
-NOT_RECORDED = "the record does not say"
+SHOWN_DIGEST_CHARS = 12
+"""Of a SHA-256; the values beside a sentence have all of it."""
+DIGEST = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,7 @@ class Responsible:
 
 
 @dataclass(frozen=True)
-class Account:
+class DecisionAccount:
     """What the record says of one decision.
 
     Attributes
@@ -148,7 +151,7 @@ class Telling:
         quoted = tuple(quote(one.text) for one in values.values() if isinstance(one, Quoted))
         self.sentences.append(Sentence(text, tuple(leaves), plain, tuple(kept), quoted))
 
-    def finish(self, kind: str, subject: str) -> Account:
+    def finish(self, kind: str, subject: str) -> DecisionAccount:
         """Return the account, with who answers for it and what was changed."""
         deployers = self._say_responsible()
         changed = tuple(sorted({row.leaf for row in self.rows.values() if row.changed and row.leaf is not None}))
@@ -167,7 +170,7 @@ class Telling:
         labels = frozenset(label for row in self.rows.values() for label in self.reader.labels(row.run))
         parts = (self.vendor, self.provider, deployers, self.approver)
         responsible = Responsible(*(tuple(dict.fromkeys(part)) for part in parts))
-        return Account(kind, subject, tuple(found), responsible, changed, labels, self.reader.size)
+        return DecisionAccount(kind, subject, tuple(found), responsible, changed, labels, self.reader.size)
 
     def _say_responsible(self) -> list[str]:
         """Say who answers for the decision; return the desks that signed the rows."""
@@ -201,7 +204,8 @@ def show_value(value: Any) -> str:
         case list() | tuple():
             return ", ".join(map(show_value, value)) or "none"
         case str():
-            return _clean(value)
+            line = value[:SHOWN_DIGEST_CHARS] if DIGEST.fullmatch(value) else _clean(value)
+            return line if len(line) <= MAX_QUOTED_CHARS else line[: MAX_QUOTED_CHARS - 1] + "…"
     return str(value)
 
 
