@@ -8,8 +8,10 @@ from datetime import date
 from functools import partial
 from pathlib import Path
 
-from ..database.schema import LOGGED_TABLES
+from ..database.schema import LOGGED_TABLES, TABLE_KEYS
 from ..errors import UnknownRecord
+from ..log.export import SignedLog
+from ..log.leaves import LoggedRow
 from ..log.reader import read_record
 from .decision import STEP_EVENT, RecordedDecision, list_decisions, tell_decision, tell_order, tell_step
 from .factor import tell_exposures, tell_factor, tell_review, tell_reviews, tell_status
@@ -53,6 +55,15 @@ def explain_name(reader: RecordReader, name: str) -> DecisionAccount:
             tell(telling)
             return telling.finish(kind, subject)
     raise UnknownRecord(f"no record is named {name}", field="ID", got=name, allowed=ALLOWED)
+
+
+def name_leaf(log: SignedLog, name: str) -> str:
+    """Return the TABLE/NUMBER of a leaf that is named LEAF/N; another name as it is."""
+    word, _, number = name.partition("/")
+    if word.casefold() != "leaf" or not number.isascii() or not number.isdecimal() or int(number) >= len(log.entries):
+        return name
+    row = LoggedRow.parse(log.entries[int(number)].decode())
+    return f"{row.table}/{row.columns[TABLE_KEYS[row.table][0][0]]}" if row.table in TABLE_KEYS else name
 
 
 def _find_row(reader: RecordReader, name: str) -> Iterator[tuple[tuple[str, str], Tell]]:
