@@ -46,13 +46,12 @@ FIGURE_WORDS = {
 } | {"half": "0.5", "hundred": "100", "thousand": "1000", "million": "1000000", "billion": "1000000000"}  # fmt: skip
 VERDICT_STEMS = frozenset(
     stem
-    for word in (
-        "accepted rejected refused approved denied declined vetoed passed failed proven unproven retired halted resumed "
-        "agreed allowed blocked acknowledged permitted succeeded watchlist decaying forbidden cleared dismissed"
-    ).split()
+    for word in ["accepted", "rejected", "refused", "approved", "denied", "declined", "vetoed", "passed", "failed", "proven", "unproven", "retired", "halted", "resumed", "agreed", "allowed", "blocked", "acknowledged", "permitted", "succeeded", "watchlist", "decaying", "forbidden", "cleared", "dismissed"]
     for stem in find_stems(word)
 )
-NEGATIONS = frozenset("not no never none nobody nothing without neither nor cannot hardly nowhere lacks lacking".split())
+NEGATIONS = frozenset(
+    ["not", "no", "never", "none", "nobody", "nothing", "without", "neither", "nor", "cannot", "hardly", "nowhere", "lacks", "lacking"]
+)
 CAUSE = re.compile(
     r"\b(because|since|due to|owing to|thanks to|caused?|causes|causing|reasons?|therefore|thus|hence|as a result|led to|"
     r"driven|result(s|ed|ing)? (from|in)|so that|in order to|stem(s|med)? from|after all|explain(s|ed)?|on account of|"
@@ -60,15 +59,7 @@ CAUSE = re.compile(
     re.IGNORECASE,
 )
 COMMON_WORDS = frozenset(
-    "the a an it its this that these those there here in on at by for from of to with and or but as if then than is was "
-    "are were be been has had have did does do which who whose what when while where because since so also both all any "
-    "each other another under over above below exceeded exceeds exceed higher lower larger smaller greater less more "
-    "most least than against compared beyond within required requires needed needs met meets meet reached missed short "
-    "fell between after before during according however although though therefore thus overall finally next further "
-    "additionally moreover only still yet however per via about into out up down they their them he she his her we our "
-    "you your model models record records recorded named name names states stated says said shows shown gives given made "
-    "make makes using used use held holds hold number value values test tested tests factor signal decision gate step rule "
-    "check checked checks measured found came come went receive received obtained happened put asked score result results question answer people person".split()
+    ["the", "a", "an", "it", "its", "this", "that", "these", "those", "there", "here", "in", "on", "at", "by", "for", "from", "of", "to", "with", "and", "or", "but", "as", "if", "then", "than", "is", "was", "are", "were", "be", "been", "has", "had", "have", "did", "does", "do", "which", "who", "whose", "what", "when", "while", "where", "because", "since", "so", "also", "both", "all", "any", "each", "other", "another", "under", "over", "above", "below", "exceeded", "exceeds", "exceed", "higher", "lower", "larger", "smaller", "greater", "less", "more", "most", "least", "than", "against", "compared", "beyond", "within", "required", "requires", "needed", "needs", "met", "meets", "meet", "reached", "missed", "short", "fell", "between", "after", "before", "during", "according", "however", "although", "though", "therefore", "thus", "overall", "finally", "next", "further", "additionally", "moreover", "only", "still", "yet", "however", "per", "via", "about", "into", "out", "up", "down", "they", "their", "them", "he", "she", "his", "her", "we", "our", "you", "your", "model", "models", "record", "records", "recorded", "named", "name", "names", "states", "stated", "says", "said", "shows", "shown", "gives", "given", "made", "make", "makes", "using", "used", "use", "held", "holds", "hold", "number", "value", "values", "test", "tested", "tests", "factor", "signal", "decision", "gate", "step", "rule", "check", "checked", "checks", "measured", "found", "came", "come", "went", "receive", "received", "obtained", "happened", "put", "asked", "score", "result", "results", "question", "answer", "people", "person"]
 )
 """Words that a retelling may use of its own: they name nothing and give no cause."""
 
@@ -123,7 +114,9 @@ class AccountReading:
 def find_retelling_fault(text: str, account: DecisionAccount) -> str:
     """Return why a model's words for an account are not shown; empty where they may be."""
     reading = AccountReading(account)
-    if any(unicodedata.category(letter) in ("Nl", "No") or (letter.isdigit() and not letter.isascii()) for letter in text):
+    if any(
+        unicodedata.category(letter) in ("Nl", "No") or (letter.isdigit() and not letter.isascii()) for letter in text
+    ):
         return "wrote figures in other signs than 0 to 9"
     told = [reading.read(part) for part in split_sentences(text)]
     if not told:

@@ -186,9 +186,7 @@ class CallerGate:
     def __post_init__(self) -> None:
         """Build the pages that need no token."""
         self._security = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # checked here instead
-        self._pages: dict[str, dict[str, Any]] = {
-            "/health": {"status": "ok", "servers": [*SERVER_NAMES]}
-        }
+        self._pages: dict[str, dict[str, Any]] = {"/health": {"status": "ok", "servers": [*SERVER_NAMES]}}
         if self.protected is not None:
             page = _build_metadata(self.protected)
             self._pages |= {METADATA: page, unquote(urlsplit(_build_metadata_url(self.protected)).path): page}

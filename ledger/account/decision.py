@@ -92,7 +92,11 @@ def list_decisions(reader: RecordReader) -> list[RecordedDecision]:
 def read_policy_of(reader: RecordReader, decision: RecordedDecision) -> Mapping[str, Any]:
     """Return the policy of a decision, where its text is on record: with the step of a book, or under its digest."""
     inputs = reader.read_object(str(decision.row.body.get("inputs", ""))) if decision.row.body.get("inputs") else None
-    found = inputs.get("policy") if isinstance(inputs, Mapping) else reader.read_object(str(decision.body.get("policy", "")))
+    found = (
+        inputs.get("policy")
+        if isinstance(inputs, Mapping)
+        else reader.read_object(str(decision.body.get("policy", "")))
+    )
     return found if isinstance(found, Mapping) else {}
 
 
@@ -144,14 +148,22 @@ def _tell_refusal(telling: Telling, decision: RecordedDecision, ruling: Mapping[
 
 def _tell_approval(telling: Telling, decision: RecordedDecision, ruling: Mapping[str, Any]) -> None:
     """Say why one signal was approved: every rule that holds, with its actual value and limit."""
-    asset, limits, signal = str(ruling.get("asset", "")), _find_limits(decision.body, ruling), ruling.get("signal") or {}
+    asset, limits, signal = (
+        str(ruling.get("asset", "")),
+        _find_limits(decision.body, ruling),
+        ruling.get("signal") or {},
+    )
     telling.say(
         "The signal for {asset} was approved with a target of {target} bp of equity, valid until {until}.",
         [decision.row], (asset, "approved"), asset=asset, target=_to_bp(signal.get("target_e8")),
         until=str(signal.get("until", "")),
     )  # fmt: skip  # a call as a sentence
     if ruling.get("reduces"):
-        telling.say("The signal for {asset} only reduces an exposure, so most rules do not bind it.", [decision.row], asset=asset)
+        telling.say(
+            "The signal for {asset} only reduces an exposure, so most rules do not bind it.",
+            [decision.row],
+            asset=asset,
+        )
     for rule, actual, limit in _list_checks(decision.body, ruling, limits):
         telling.say(
             "The rule {rule} of {asset}: actual {actual}, limit {limit}; it asks: {words}.", [decision.row],
@@ -164,7 +176,9 @@ def _find_limits(body: Mapping[str, Any], ruling: Mapping[str, Any]) -> list[Any
     return list(limits[1 if ruling.get("reduces") else 0])
 
 
-def _list_checks(body: Mapping[str, Any], ruling: Mapping[str, Any], limits: list[Any]) -> Iterator[tuple[str, Any, Any]]:
+def _list_checks(
+    body: Mapping[str, Any], ruling: Mapping[str, Any], limits: list[Any]
+) -> Iterator[tuple[str, Any, Any]]:
     for rule, actual, limit in zip(body.get("rules") or (), ruling.get("values") or (), limits, strict=False):
         yield (str(rule), *show_amounts(str(rule), actual, limit))
 
@@ -218,9 +232,13 @@ def _tell_policy(telling: Telling, decision: RecordedDecision, names: list[str])
     telling.say("The record does not name the person who set this policy.", [row])
     policy = read_policy_of(reader, decision)
     if not policy:
-        telling.say("The record has the digest of this policy and not its text, so its exceptions are not known.", [row])
+        telling.say(
+            "The record has the digest of this policy and not its text, so its exceptions are not known.", [row]
+        )
         return
-    concerned = [one for one in policy.get("exceptions") or () if any(str(one.get("evidence")) in name for name in names)]
+    concerned = [
+        one for one in policy.get("exceptions") or () if any(str(one.get("evidence")) in name for name in names)
+    ]
     for one in concerned:
         owner, until = str(one.get("owner", "")), str(one.get("until", ""))
         telling.approver.append(owner)

@@ -40,7 +40,9 @@ def explain_record(workspace: Path, name: str, until: date | None = None) -> Dec
     WorkspaceError
         If there is no record, or it cannot be read.
     """
-    return read_record(workspace, lambda run_query, objects: explain_name(RecordReader(run_query, objects, until), name))
+    return read_record(
+        workspace, lambda run_query, objects: explain_name(RecordReader(run_query, objects, until), name)
+    )
 
 
 def explain_name(reader: RecordReader, name: str) -> DecisionAccount:
@@ -79,7 +81,11 @@ def _find_row(reader: RecordReader, name: str) -> Iterator[tuple[tuple[str, str]
 
 def _account_row(reader: RecordReader, row: RecordRow, name: str) -> tuple[tuple[str, str], Tell]:
     kind = str(row.columns.get("kind", "")) if row.table == "events" else row.table
-    subject = str(row.columns.get("factor_id") or row.columns.get("subject") or row.body.get("factor_id") or "") if isinstance(row.body, dict) else ""
+    subject = (
+        str(row.columns.get("factor_id") or row.columns.get("subject") or row.body.get("factor_id") or "")
+        if isinstance(row.body, dict)
+        else ""
+    )
     match kind:
         case "verdicts" | "library" | "attempts" | "trials" if subject:
             return ("factor", subject), partial(tell_factor, factor=subject)
@@ -125,7 +131,10 @@ def _find_step(reader: RecordReader, name: str) -> Iterator[tuple[tuple[str, str
     for row in reader.events(STEP_EVENT) if day else ():
         if row.run in (book, f"{BOOK_PREFIX}{book}") and row.key == day:
             _refuse_unknown_asset(row.body.get("decision") or {}, asset, name)
-            yield ("step", f"{row.run}/{day}" + (f"/{asset}" if asset else "")), partial(tell_step, row=row, asset=asset)
+            yield (
+                ("step", f"{row.run}/{day}" + (f"/{asset}" if asset else "")),
+                partial(tell_step, row=row, asset=asset),
+            )
 
 
 def _find_decision(reader: RecordReader, name: str) -> Iterator[tuple[tuple[str, str], Tell]]:
@@ -217,6 +226,9 @@ def _tell_seal(telling: Telling, run: str) -> None:
         telling.say("The campaign file of run {run} asked for the opening, and no person was asked.", home, run=run)
     elif not requests:
         telling.say("The record has no request of run {run} that a person decided.", home, run=run)
-    for name in dict.fromkeys(row.columns["factor_id"] for row in reader.rows("verdicts") if row.run == run and row.body.get("verdict") == "accepted"):
+    for name in dict.fromkeys(
+        row.columns["factor_id"]
+        for row in reader.rows("verdicts")
+        if row.run == run and row.body.get("verdict") == "accepted"
+    ):
         tell_reviews(telling, str(name), run)
-

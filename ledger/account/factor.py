@@ -19,7 +19,12 @@ COMPARED_NUMBERS = {
     "costs": ("search", "selection", "Sharpe ratio after costs {search} on search days and {selection} on selection days"),
 }  # fmt: skip  # a table
 """Of each step with an actual value and a limit: their names, and the words for them."""
-DECIDED = {"approve": "approved", "reject": "rejected", "ask": "asked for a change of", "undo": "took back the decision on"}
+DECIDED = {
+    "approve": "approved",
+    "reject": "rejected",
+    "ask": "asked for a change of",
+    "undo": "took back the decision on",
+}
 
 
 def tell_factor(telling: Telling, factor: str) -> None:
@@ -84,7 +89,9 @@ def _tell_verdict(telling: Telling, verdict: RecordRow) -> None:
 
 def _find_trial(reader: RecordReader, verdict: RecordRow) -> RecordRow | None:
     number, subject = (verdict.body.get("metrics") or {}).get("trial"), verdict.columns["factor_id"]
-    wanted = [row for row in reader.rows("trials") if (row.columns["subject"], row.columns["number"]) == (subject, number)]
+    wanted = [
+        row for row in reader.rows("trials") if (row.columns["subject"], row.columns["number"]) == (subject, number)
+    ]
     return wanted[-1] if wanted else None
 
 
@@ -111,7 +118,9 @@ def _tell_combination(telling: Telling, row: RecordRow, home: str) -> None:
         factor=factor, combination=home,
     )  # fmt: skip  # a call as a sentence
     proven = "is proven" if terms.get("proven_alone") else "is not proven"
-    telling.say("By closed testing inside that trial the member {proven} alone.", [row], (proven, "alone"), proven=proven)
+    telling.say(
+        "By closed testing inside that trial the member {proven} alone.", [row], (proven, "alone"), proven=proven
+    )
     tell_origin(telling, factor, str(row.body.get("run", "")))
     for verdict in telling.reader.rows("verdicts"):
         if verdict.columns["factor_id"] == home and verdict.run == row.body.get("run"):
@@ -224,7 +233,9 @@ def tell_reviews(telling: Telling, factor: str, run: str) -> None:
     if not reviews and home is not None and telling.reader.settings(run):
         asked = bool(telling.reader.settings(run).get("approve"))
         text = "asked for" if asked else "did not ask for"
-        telling.say("The campaign {run} {asked} a person's approval, and no review is recorded.", [home], run=run, asked=text)
+        telling.say(
+            "The campaign {run} {asked} a person's approval, and no review is recorded.", [home], run=run, asked=text
+        )
 
 
 def tell_review(telling: Telling, row: RecordRow) -> None:
@@ -277,7 +288,9 @@ def _tell_alarms(telling: Telling, factor: str, verdicts: list[RecordRow]) -> No
             "Leak alarm: the RankIC of {factor} on selection days is {rank_ic}, and the threshold is {limit}.",
             [verdict, telling.reader.runs[verdict.run]], ("alarm",), factor=factor, rank_ic=rank_ic, limit=limit,
         )  # fmt: skip  # a call as a sentence
-        done = [row for row in telling.reader.events("alarm-acknowledged") if (row.run, row.key) == (verdict.run, factor)]
+        done = [
+            row for row in telling.reader.events("alarm-acknowledged") if (row.run, row.key) == (verdict.run, factor)
+        ]
         for row in done:
             by = str(row.body.get("by", ""))
             telling.approver.append(by)

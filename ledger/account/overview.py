@@ -68,7 +68,9 @@ def _list_run_changes(reader: RecordReader) -> Iterator[dict[str, Any]]:
     before: Mapping[str, Mapping[str, str]] = {}
     prompts: dict[str, dict[str, str]] = {}
     for call in reader.rows("calls"):
-        prompts.setdefault(call.run, {})[f"{call.body.get('role')} {call.body.get('intent')}"] = str(call.body.get("prompt"))
+        prompts.setdefault(call.run, {})[f"{call.body.get('role')} {call.body.get('intent')}"] = str(
+            call.body.get("prompt")
+        )
     for run, row in reader.runs.items():
         settings = reader.settings(run)
         if not settings:
@@ -77,7 +79,9 @@ def _list_run_changes(reader: RecordReader) -> Iterator[dict[str, Any]]:
         now = {
             "model": {name: compute_digest(entry) for name, entry in (models.get("models") or {}).items()},
             "router": {
-                part: compute_digest(models[part]) for part in ("routing", "roles", "budget", "health") if part in models
+                part: compute_digest(models[part])
+                for part in ("routing", "roles", "budget", "health")
+                if part in models
             },
             "prompt": prompts.get(run, {}),
         }
@@ -124,7 +128,12 @@ def _list_alarms(reader: RecordReader) -> Iterator[dict[str, Any]]:
     done = {(row.run, row.key) for row in reader.events("alarm-acknowledged")}
     for row in reader.events("alarm-acknowledged"):
         body = row.body
-        more = {"rank_ic": body.get("rank_ic"), "limit": body.get("limit"), "who": [body.get("by")], "why": body.get("reason", "")}
+        more = {
+            "rank_ic": body.get("rank_ic"),
+            "limit": body.get("limit"),
+            "who": [body.get("by")],
+            "why": body.get("reason", ""),
+        }
         yield _entry(row, "alarm", row.key, **more)
     for verdict, rank_ic, limit in list_leak_alarms(reader, reader.rows("verdicts")):
         factor = str(verdict.columns["factor_id"])
@@ -204,11 +213,12 @@ def assemble_manifest(reader: RecordReader, run: str) -> dict[str, Any]:
         raise UnknownRecord("there is no campaign of this name", field="run", got=run, allowed=campaigns[-20:])
     row, settings = reader.runs[run], reader.settings(run)
     config, models = row.body.get("config") or {}, settings.get("models") or {}
-    of_run = lambda table: [one for one in reader.rows(table) if one.run == run]  # noqa: E731 - one line, used at once
+    of_run = lambda table: [one for one in reader.rows(table) if one.run == run]
     calls, people = of_run("calls"), [one for one in reader.events("review", "seal-decision") if one.run == run]
     named = ("model", "place", "tier", "region", "vendor", "cutoff")
     entries = {
-        name: {part: entry[part] for part in named if part in entry} for name, entry in (models.get("models") or {}).items()
+        name: {part: entry[part] for part in named if part in entry}
+        for name, entry in (models.get("models") or {}).items()
     }
     counts: dict[str, int] = {}
     for call in calls:

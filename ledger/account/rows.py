@@ -171,5 +171,3 @@ def _parse_body(text: Any) -> Any:
     except ValueError:
         return {}
     return body["body"] if isinstance(body, dict) and set(body) == {"body"} else body
-
-

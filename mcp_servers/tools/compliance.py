@@ -208,7 +208,13 @@ class SupervisedRecord:
         self._refuse_labels(_answer(lambda: read_overview(self._workspace, lambda reader: reader.labels(run))))
         if self._until is not None and at > self._until.isoformat():
             raise _unknown(name)
-        return {"leaf": proof.index, "table": row.table, "row": dict(row.columns), "proof": str(proof), "key": str(log.key)}
+        return {
+            "leaf": proof.index,
+            "table": row.table,
+            "row": dict(row.columns),
+            "proof": str(proof),
+            "key": str(log.key),
+        }
 
     def describe_run(self, run: str) -> dict[str, Any]:
         """Return the manifest of a run."""

@@ -61,7 +61,9 @@ def plant_wrong_figure(told: list[str], draw: random.Random) -> list[str]:
     """Return the sentences with one figure or day that is not that of the account."""
     places = [(at, match) for at, text in enumerate(told) for match in _list_figures(text)]
     at, match = draw.choice(places)
-    wrong = draw.choice([one for one in _list_wrong(match[0], [other[0] for _, other in places], draw) if one != match[0]])
+    wrong = draw.choice(
+        [one for one in _list_wrong(match[0], [other[0] for _, other in places], draw) if one != match[0]]
+    )
     text = told[at]
     return [*told[:at], text[: match.start()] + wrong + text[match.end() :], *told[at + 1 :]]
 
@@ -83,7 +85,9 @@ def _list_wrong(figure: str, others: list[str], draw: random.Random) -> list[str
     value = Decimal(figure)
     wrong = [changed, format(value * 10, "f"), format(-value, "f"), format(value + 1, "f")]
     wrong += [other for other in others if not DAY.fullmatch(other)]
-    return [one for one in wrong if DAY.fullmatch(one) is None and abs(Decimal(one) - value) > abs(value) / 50] or [changed]
+    return [one for one in wrong if DAY.fullmatch(one) is None and abs(Decimal(one) - value) > abs(value) / 50] or [
+        changed
+    ]
 
 
 def plant_dropped_reason(account: DecisionAccount, told: list[str], draw: random.Random) -> list[str]:

@@ -43,7 +43,9 @@ def results(finished: CampaignResult) -> dict[str, list[dict[str, object]]]:
 def accounts(place: Path, results: dict[str, list[dict[str, object]]]) -> list[DecisionAccount]:
     names = [str(row["id"]) for kind in ("accepted", "members", "rejected") for row in results[kind]]
     step = [f"{BOOK}/2011-03-{day}" for day in (22, 23)]
-    return [explain_record(place, name) for name in (*names, "opening 1", *step, f"{step[0]}/H.PJF", f"{step[0]}/H.BJV")]
+    return [
+        explain_record(place, name) for name in (*names, "opening 1", *step, f"{step[0]}/H.PJF", f"{step[0]}/H.BJV")
+    ]
 
 
 def test_each_sentence_rests_on_leaves_and_its_values_are_in_it(accounts: list[DecisionAccount], place: Path) -> None:
@@ -89,7 +91,7 @@ def test_a_refused_signal_has_its_rules_and_the_exceptions_of_its_evidence(accou
 
 
 def test_words_and_units_are_those_of_the_gate() -> None:
-    from alphaloom.ledger.account.decision import EQUITY_RULES, RULE_WORDS  # noqa: PLC0415 - not of its front
+    from alphaloom.ledger.account.decision import EQUITY_RULES, RULE_WORDS
 
     assert (set(RULE_WORDS), EQUITY_RULES) == (set(ALL_RULES), EXPOSURE_RULES)
 
@@ -109,7 +111,9 @@ def test_wrong_figures_and_dropped_reasons_are_caught_and_honest_words_pass(acco
     assert missed == []
 
 
-def test_invented_causes_are_caught_by_their_words_and_the_rate_is_printed(accounts: list[DecisionAccount], capsys: pytest.CaptureFixture[str]) -> None:
+def test_invented_causes_are_caught_by_their_words_and_the_rate_is_printed(
+    accounts: list[DecisionAccount], capsys: pytest.CaptureFixture[str]
+) -> None:
     made, caught = Counter[str](), Counter[str]()
     for number in range(3 * PLANTED):
         draw = random.Random(number)
@@ -119,14 +123,14 @@ def test_invented_causes_are_caught_by_their_words_and_the_rate_is_printed(accou
         caught[kind] += bool(find_retelling_fault(" ".join(text), account))
     with capsys.disabled():
         rates = ", ".join(f"{kind} {caught[kind]} of {made[kind]}" for kind in sorted(made))
-        print(f"\ninvented causes that were caught: {rates}")  # noqa: T201 - the rate is what is asked for
+        print(f"\ninvented causes that were caught: {rates}")
     strange = ("clause", "sentence", "word")
     assert [caught[kind] for kind in strange] == [made[kind] for kind in strange]
     assert caught["clause of its own words"] < made["clause of its own words"]  # the page says that these may pass
 
 
 def test_an_account_of_a_row_that_was_changed_says_so_first(place: Path, tmp_path: Path) -> None:
-    import sqlite3  # noqa: PLC0415 - a shell on the file
+    import sqlite3
 
     other = Path(shutil.copytree(place, tmp_path / "workspace"))
     connection = sqlite3.connect(other / "ledger.sqlite")

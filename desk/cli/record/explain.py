@@ -55,7 +55,9 @@ def explain(
         _print_account(account, remark)
 
 
-def _retell(account: DecisionAccount, router: Path | None, workspace: Path | None, *, confidential: bool) -> ModelRemark:
+def _retell(
+    account: DecisionAccount, router: Path | None, workspace: Path | None, *, confidential: bool
+) -> ModelRemark:
     """Return a model's words for an account; what its runs may not tell others, no other model is told."""
     from ...remarks import MAX_RETOLD_CHARS, ModelRemark, RemarkQuestion
 

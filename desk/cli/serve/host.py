@@ -137,9 +137,7 @@ def serve_http(place: DataOptions, door: ServerDoor, ceiling: date | None) -> No
         _ = rooms.setup.panel
         with quiet_signals() as signals:
             host, port = listener.getsockname()[:2]
-            stderr_console().out(
-                f"http://{format_host(host)}:{port}/NAME/mcp, NAME one of: {', '.join(SERVER_NAMES)}"
-            )
+            stderr_console().out(f"http://{format_host(host)}:{port}/NAME/mcp, NAME one of: {', '.join(SERVER_NAMES)}")
             serve_until_signal(
                 build_web_app(rooms, verifier, door.limits, protected),
                 listener,
