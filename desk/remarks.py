@@ -1,10 +1,10 @@
 """Remarks: short texts that a model of the user's writes beside the desk's own words, and that no program reads.
 
 A remark is asked for where the user's file names a model of the tier of its role: `news` for the sentiment of a text,
-`report` for a formula, a run or an account in plain words. Both are `local` unless `roles` says otherwise; the offline researcher
-is no such model. A third kind says an account of the record in other words; `retelling` checks it. The question goes through the router like any other: with caps, cache, record, and the rule of what a
-model may see. The remark is shown as text with the name of its model. A text with a figure that the model was not given
-is withheld.
+`report` for a formula, a run or an account of the record in plain words. Both are `local` unless `roles` says
+otherwise; the offline researcher is no such model. The question goes through the router like any other: with caps,
+cache, record, and the rule of what a model may see. The remark is shown as text with the name of its model. A text with
+a figure that the model was not given is withheld; the words for an account are checked by `retelling`.
 """
 
 from __future__ import annotations

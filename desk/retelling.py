@@ -31,37 +31,62 @@ END_OF_SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=\S)")
 TOKEN = re.compile(r"[^\s\"“”„«»()\[\]{},;]+")
 DAY = re.compile(r"\d{4}-\d\d-\d\d")
 FIGURE = re.compile(r"[+-]?(\d+(\.\d+)?|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
-EDGES = ".:!?'’‘`*_~<>"
+EDGES = ".:!?'\u2019\u2018`*_~<>"
+MINUS_SIGNS = {0x2212: "-", 0x2013: "-"}
+_FIGURES_IN_WORDS = """
+zero nil
+one once single first
+two twice second double both pair
+three thrice third triple
+four fourth quarter
+five fifth
+six sixth
+seven seventh
+eight eighth
+nine ninth
+ten tenth
+eleven
+twelve dozen
+thirteen
+fourteen
+fifteen
+sixteen
+seventeen
+eighteen
+nineteen
+twenty
+"""
 FIGURE_WORDS = {
-    word: str(value)
-    for value, words in enumerate(
-        (
-            "zero nil", "one once single first", "two twice second double both pair", "three thrice third triple",
-            "four fourth quarter", "five fifth", "six sixth", "seven seventh", "eight eighth", "nine ninth", "ten tenth",
-            "eleven", "twelve dozen", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
-            "twenty",
-        )
-    )
-    for word in words.split()
-} | {"half": "0.5", "hundred": "100", "thousand": "1000", "million": "1000000", "billion": "1000000000"}  # fmt: skip
-VERDICT_STEMS = frozenset(
-    stem
-    for word in ["accepted", "rejected", "refused", "approved", "denied", "declined", "vetoed", "passed", "failed", "proven", "unproven", "retired", "halted", "resumed", "agreed", "allowed", "blocked", "acknowledged", "permitted", "succeeded", "watchlist", "decaying", "forbidden", "cleared", "dismissed"]
-    for stem in find_stems(word)
-)
-NEGATIONS = frozenset(
-    ["not", "no", "never", "none", "nobody", "nothing", "without", "neither", "nor", "cannot", "hardly", "nowhere", "lacks", "lacking"]
-)
+    "half": "0.5", "hundred": "100", "thousand": "1000", "million": "1000000", "billion": "1000000000",
+    **{word: str(value) for value, line in enumerate(_FIGURES_IN_WORDS.split("\n")[1:]) for word in line.split()},
+}  # fmt: skip  # a table
+_VERDICTS = """
+accepted rejected refused approved denied declined vetoed passed failed proven unproven retired halted resumed agreed
+allowed blocked acknowledged permitted succeeded watchlist decaying forbidden cleared dismissed
+"""
+VERDICT_STEMS = frozenset(stem for word in _VERDICTS.split() for stem in find_stems(word))
+_NEGATIONS = "not no never none nobody nothing without neither nor cannot hardly nowhere lacks lacking"
+NEGATIONS = frozenset(_NEGATIONS.split())
+SHORT_NEGATIONS = ("n't", "n\u2019t")
 CAUSE = re.compile(
-    r"\b(because|since|due to|owing to|thanks to|caused?|causes|causing|reasons?|therefore|thus|hence|as a result|led to|"
-    r"driven|result(s|ed|ing)? (from|in)|so that|in order to|stem(s|med)? from|after all|explain(s|ed)?|on account of|"
-    r"given|following|amid|in light of|reflecting|under pressure|as)\b",
+    r"\b(because|since|due to|owing to|thanks to|caused?|causes|causing|reasons?|therefore|thus|hence|as a result|"
+    r"led to|driven|result(s|ed|ing)? (from|in)|so that|in order to|stem(s|med)? from|after all|explain(s|ed)?|"
+    r"on account of|given|following|amid|in light of|reflecting|under pressure|as)\b",
     re.IGNORECASE,
 )
-COMMON_WORDS = frozenset(
-    ["the", "a", "an", "it", "its", "this", "that", "these", "those", "there", "here", "in", "on", "at", "by", "for", "from", "of", "to", "with", "and", "or", "but", "as", "if", "then", "than", "is", "was", "are", "were", "be", "been", "has", "had", "have", "did", "does", "do", "which", "who", "whose", "what", "when", "while", "where", "because", "since", "so", "also", "both", "all", "any", "each", "other", "another", "under", "over", "above", "below", "exceeded", "exceeds", "exceed", "higher", "lower", "larger", "smaller", "greater", "less", "more", "most", "least", "than", "against", "compared", "beyond", "within", "required", "requires", "needed", "needs", "met", "meets", "meet", "reached", "missed", "short", "fell", "between", "after", "before", "during", "according", "however", "although", "though", "therefore", "thus", "overall", "finally", "next", "further", "additionally", "moreover", "only", "still", "yet", "however", "per", "via", "about", "into", "out", "up", "down", "they", "their", "them", "he", "she", "his", "her", "we", "our", "you", "your", "model", "models", "record", "records", "recorded", "named", "name", "names", "states", "stated", "says", "said", "shows", "shown", "gives", "given", "made", "make", "makes", "using", "used", "use", "held", "holds", "hold", "number", "value", "values", "test", "tested", "tests", "factor", "signal", "decision", "gate", "step", "rule", "check", "checked", "checks", "measured", "found", "came", "come", "went", "receive", "received", "obtained", "happened", "put", "asked", "score", "result", "results", "question", "answer", "people", "person"]
-)
-"""Words that a retelling may use of its own: they name nothing and give no cause."""
+_COMMON = """
+the a an it its this that these those there here in on at by for from of to with and or but as if then than is was were
+are be been has had have did does do which who whose what when while where because since so also both all any each other
+another under over above below exceeded exceeds exceed higher lower larger smaller greater less more most least than
+against compared beyond within required requires needed needs met meets meet reached missed short fell between after
+before during according however although though therefore thus overall finally next further additionally moreover only
+still yet per via about into out up down they their them he she his her we our you your model models record records
+recorded named name names state stated states says said shows shown gives given made make makes using used use held
+holds hold number value values test tested tests factor signal decision gate step rule check checked checks measured
+found came come went receive received obtained happened put asked score result results question answer people person
+"""
+COMMON_WORDS = frozenset(_COMMON.split())
+"""Words that a retelling may use of its own: they name nothing, and give no cause alone."""
 
 
 @dataclass(frozen=True)
@@ -207,14 +232,14 @@ def _read_sentence(text: str, known: frozenset[str], labels: frozenset[str]) -> 
         elif _is_name(token, first=place == 0, known=known):
             names.add(token)
     words = [token.casefold() for token in tokens]
-    negated = any(word in NEGATIONS or word.endswith(("n't", "n’t")) for word in words)
+    negated = any(word in NEGATIONS or word.endswith(SHORT_NEGATIONS) for word in words)
     stems = frozenset(find_stems(" ".join(word for word in tokens if word not in names and not _read_figure(word))))
     return ReadSentence(text, tuple(figures), frozenset(names), stems & VERDICT_STEMS, negated, stems)
 
 
 def _split_tokens(text: str) -> Iterator[str]:
     """Yield the words, figures and names of a text without the marks around them."""
-    plain = unicodedata.normalize("NFKC", text).replace("−", "-").replace("–", "-")
+    plain = unicodedata.normalize("NFKC", text).translate(MINUS_SIGNS)
     for match in TOKEN.finditer(plain):
         if token := match[0].strip(EDGES):
             yield from token.split("%") if token.rstrip("%") and FIGURE.fullmatch(token.rstrip("%")) else [token]

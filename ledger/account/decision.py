@@ -283,7 +283,8 @@ def tell_order(telling: Telling, row: RecordRow) -> None:
     telling.approver += [by, *([second] if second else [])]
     telling.say(
         "{by} ordered on {day} that the book {book} is {mode}: {reason}.", [row], (by, mode),
-        by=by, day=str(body.get("at", row.at))[:10], book=row.run, mode=mode, reason=Quoted(str(body.get("reason", ""))),
+        by=by, day=str(body.get("at", row.at))[:10], book=row.run, mode=mode,
+        reason=Quoted(str(body.get("reason", ""))),
     )  # fmt: skip  # a call as a sentence
     if second:
         telling.say("{second} agreed to the order.", [row], (second, "agreed"), second=second)

@@ -24,7 +24,8 @@ ALLOWED = (
     "the id of a factor or decision, or its start; DECISION/SYMBOL; BOOK/DAY and BOOK/DAY/SYMBOL; the number of an "
     "opening; FACTOR/NUMBER of a review; TABLE/NUMBER"
 )
-TABLES_TOLD = ("verdicts", "library", "attempts", "events", "openings", "standings", "trials", "outcomes")
+FACTOR_ROWS = ("verdicts", "library", "attempts", "trials", "alarm-acknowledged", "revalidation", "case")
+TABLES_TOLD = ("events", "outcomes")
 Tell = Callable[[Telling], None]
 
 
@@ -80,40 +81,28 @@ def _find_row(reader: RecordReader, name: str) -> Iterator[tuple[tuple[str, str]
 
 
 def _account_row(reader: RecordReader, row: RecordRow, name: str) -> tuple[tuple[str, str], Tell]:
+    """Return kind, subject and account of a row."""
     kind = str(row.columns.get("kind", "")) if row.table == "events" else row.table
-    subject = (
-        str(row.columns.get("factor_id") or row.columns.get("subject") or row.body.get("factor_id") or "")
-        if isinstance(row.body, dict)
-        else ""
-    )
-    match kind:
-        case "verdicts" | "library" | "attempts" | "trials" if subject:
-            return ("factor", subject), partial(tell_factor, factor=subject)
-        case "outcomes":
-            trial = next(one for one in reader.rows("trials") if one.number == row.number)
-            return _account_row(reader, trial, name)
-        case "openings":
-            return ("opening", name), partial(_tell_openings, rows=[row])
-        case "standings":
-            return ("status change", name), partial(tell_status, row=row)
-        case "review":
-            return ("review", row.key), partial(tell_review, row=row)
-        case "seal-request" | "seal-decision":
-            return ("seal", name), partial(_tell_seal, run=row.run)
-        case "book.mode":
-            return ("order", name), partial(tell_order, row=row)
-        case "book.step":
-            return ("step", f"{row.run}/{row.key}"), partial(tell_step, row=row)
-        case "risk":
-            return ("decision", row.key), partial(tell_decision, decision=RecordedDecision(row, row.body, {}))
-        case "alarm-acknowledged" | "revalidation" | "case":
-            factor = row.key.partition("/")[0]
-            return ("factor", factor), partial(tell_factor, factor=factor)
-        case "exposure-audit" if subject:
-            return ("exposure audit", subject), partial(tell_exposures, factor=subject)
-    raise UnknownRecord(
-        f"{name} is no decision", field="ID", got=f"a row of {kind}", allowed=", ".join((*TABLES_TOLD, ALLOWED))
-    )
+    if kind == "outcomes":
+        return _account_row(reader, next(one for one in reader.rows("trials") if one.number == row.number), name)
+    body = row.body if isinstance(row.body, dict) else {}
+    factor = str(row.columns.get("factor_id") or row.columns.get("subject") or body.get("factor_id") or "")
+    factor = factor or row.key.partition("/")[0]
+    tells: dict[str, tuple[tuple[str, str], Tell]] = {
+        "openings": (("opening", name), partial(_tell_openings, rows=[row])),
+        "standings": (("status change", name), partial(tell_status, row=row)),
+        "review": (("review", row.key), partial(tell_review, row=row)),
+        "book.mode": (("order", name), partial(tell_order, row=row)),
+        "book.step": (("step", f"{row.run}/{row.key}"), partial(tell_step, row=row)),
+        "risk": (("decision", row.key), partial(tell_decision, decision=RecordedDecision(row, body, {}))),
+        "exposure-audit": (("exposure audit", factor), partial(tell_exposures, factor=factor)),
+        **dict.fromkeys(FACTOR_ROWS, (("factor", factor), partial(tell_factor, factor=factor))),
+        **dict.fromkeys(("seal-request", "seal-decision"), (("seal", name), partial(_tell_seal, run=row.run))),
+    }
+    if kind not in tells or (kind == "attempts" and not body.get("factor_id")):
+        allowed = f"{', '.join((*TABLES_TOLD, *tells))}; {ALLOWED}"
+        raise UnknownRecord(f"{name} is no decision", field="ID", got=f"a row of {kind}", allowed=allowed)
+    return tells[kind]
 
 
 def _find_opening(reader: RecordReader, name: str) -> Iterator[tuple[tuple[str, str], Tell]]:
@@ -187,8 +176,8 @@ def _tell_openings(telling: Telling, rows: list[RecordRow]) -> None:
     for row in rows:
         columns = row.columns
         telling.say(
-            "Opening {number} of the sealed days {first} to {last} of the data {dataset} was made by run {run} on {day}.",
-            [row], (str(columns["number"]),), number=columns["number"], first=columns["first_day"],
+            "Opening {number} of the sealed days {first} to {last} of the data {dataset} was made by run {run} on "
+            "{day}.", [row], (str(columns["number"]),), number=columns["number"], first=columns["first_day"],
             last=columns["last_day"], dataset=columns["dataset"], run=row.run, day=row.at[:10],
         )  # fmt: skip  # a call as a sentence
         telling.say("The reason on record is {reason}.", [row], reason=Quoted(str(columns["reason"])))
@@ -206,7 +195,7 @@ def _tell_seal(telling: Telling, run: str) -> None:
     for row in requests:
         body = row.body
         telling.say(
-            "The campaign {run} asked on {day} to open {days} sealed days of {symbols} symbols, from {first} to {last}.",
+            "The campaign {run} asked on {day} to open {days} sealed days of {symbols} symbols, {first} to {last}.",
             [row], run=run, day=row.at[:10], days=body.get("days"), symbols=body.get("symbols"),
             first=str(body.get("first_day", "")), last=str(body.get("last_day", "")),
         )  # fmt: skip  # a call as a sentence

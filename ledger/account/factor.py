@@ -16,7 +16,7 @@ COMPARED_NUMBERS = {
     "redundancy": ("rank_correlation", "most", "rank correlation {rank_correlation}, limit {most}"),
     "incremental": ("t", "least", "t {t}, at least {least} asked"),
     "statistics": ("p_value", "level", "p-value {p_value}, threshold {level}"),
-    "costs": ("search", "selection", "Sharpe ratio after costs {search} on search days and {selection} on selection days"),
+    "costs": ("search", "selection", "Sharpe ratio after costs {search} on search and {selection} on selection days"),
 }  # fmt: skip  # a table
 """Of each step with an actual value and a limit: their names, and the words for them."""
 DECIDED = {

@@ -213,8 +213,10 @@ def assemble_manifest(reader: RecordReader, run: str) -> dict[str, Any]:
         raise UnknownRecord("there is no campaign of this name", field="run", got=run, allowed=campaigns[-20:])
     row, settings = reader.runs[run], reader.settings(run)
     config, models = row.body.get("config") or {}, settings.get("models") or {}
-    of_run = lambda table: [one for one in reader.rows(table) if one.run == run]
-    calls, people = of_run("calls"), [one for one in reader.events("review", "seal-decision") if one.run == run]
+    calls, people = (
+        _list_rows(reader, "calls", run),
+        [one for one in reader.events("review", "seal-decision") if one.run == run],
+    )
     named = ("model", "place", "tier", "region", "vendor", "cutoff")
     entries = {
         name: {part: entry[part] for part in named if part in entry}
@@ -232,9 +234,13 @@ def assemble_manifest(reader: RecordReader, run: str) -> dict[str, Any]:
         "models": entries, "model_calls": counts,
         "prompts": sorted({str(call.body.get("prompt")) for call in calls}),
         "settings_digest": compute_digest({name: row.body.get(name) for name in shares if name in row.body}),
-        "files": {str(one.columns["name"]): one.body.get("digest") for one in of_run("artefacts")},
-        "verdicts": {str(one.columns["factor_id"]): one.body.get("verdict") for one in of_run("verdicts")},
-        "trials": len(of_run("trials")), "openings": len(of_run("openings")),
+        "files": {str(one.columns["name"]): one.body.get("digest") for one in _list_rows(reader, "artefacts", run)},
+        "verdicts": {str(one.columns["factor_id"]): one.body.get("verdict") for one in verdicts},
+        "trials": len(_list_rows(reader, "trials", run)), "openings": len(_list_rows(reader, "openings", run)),
         "people": [{"who": one.body.get("by"), "what": one.columns["kind"], "leaf": one.leaf} for one in people],
         "policies": sorted({str(one.body.get("policy")) for one in list_decisions(reader) if one.row.run == run}),
     }  # fmt: skip  # a table
+
+
+def _list_rows(reader: RecordReader, table: str, run: str) -> list[RecordRow]:
+    return [row for row in reader.rows(table) if row.run == run]

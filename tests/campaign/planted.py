@@ -13,13 +13,14 @@ FIGURE = re.compile(r"(?<![\w./-])-?\d+(\.\d+)?(?![\w/-]|\.\w)")
 DAY = re.compile(r"\d{4}-\d\d-\d\d")
 OTHER_WORDS = (
     (" got the verdict ", " received the verdict "), ("It was trial", "This was trial"), (" asked.", " were asked."),
-    ("the threshold was", "against a threshold of"), (" on record ", " recorded "), (", limit ", " against a limit of "),
+    ("the threshold was", "against a threshold of"), (" on record ", " recorded "),
+    (", limit ", " against a limit of "),
 )  # fmt: skip  # a table
 CLAUSES = (
     "because the market was illiquid", "since the portfolio manager disliked it", "due to a currency crisis in Asia",
     "owing to weak liquidity", "as a result of an earnings surprise", "because of a compliance complaint",
     "thanks to strong momentum in technology", "since the broker was offline", "so that the fund avoids losses",
-    "because inflation rose", "driven by retail panic", "which was caused by bad weather", "after regulators intervened",
+    "because inflation rose", "driven by retail panic", "which was caused by weather", "after regulators intervened",
     "amid fears of a recession", "given the crowded trade", "in light of a lawsuit", "reflecting poor governance",
     "as the team lost confidence", "following a data breach", "under pressure from a client",
 )  # fmt: skip  # a table

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
+import sqlite3
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -56,7 +57,8 @@ def test_each_sentence_rests_on_leaves_and_its_values_are_in_it(accounts: list[D
         assert all("not" in text or "No " in text for text in absent), absent
         assert {leaf for sentence in account.sentences for leaf in sentence.leaves} <= set(range(len(log.entries)))
         parts = account.responsible.record()
-        assert parts["deployer"] and all(one in account.text for part in parts.values() for one in part or ())
+        assert parts["deployer"]
+        assert all(one in account.text for part in parts.values() for one in part or ())
 
 
 def test_a_rejection_names_its_trial_its_threshold_and_each_step(
@@ -130,8 +132,6 @@ def test_invented_causes_are_caught_by_their_words_and_the_rate_is_printed(
 
 
 def test_an_account_of_a_row_that_was_changed_says_so_first(place: Path, tmp_path: Path) -> None:
-    import sqlite3
-
     other = Path(shutil.copytree(place, tmp_path / "workspace"))
     connection = sqlite3.connect(other / "ledger.sqlite")
     for (trigger,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():

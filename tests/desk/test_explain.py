@@ -59,6 +59,10 @@ def explain(place: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., di
     return run
 
 
+def say(words: str) -> Callable[..., str]:
+    return lambda _messages, _seed: json.dumps({"retold": words})
+
+
 def test_people_seals_alarms_audits_and_statuses_are_told_with_names(explain: Callable[..., dict[str, Any]]) -> None:
     text = {name: " ".join(one["text"] for one in explain(name)["sentences"]) for name in (LEAK, f"{CASE}/1", "1")}
     assert "bob acknowledged the alarm on 2026-06-01" in text[LEAK]
@@ -123,7 +127,7 @@ def test_a_models_words_stand_beside_the_account_or_are_withheld_with_the_reason
             "words of its own",
         ),
     ):
-        with chatting(lambda _messages, _seed, words=words: json.dumps({"retold": words})) as served:
+        with chatting(say(words)) as served:
             model = {"model": "openai/small", "place": "local", "tier": "local", "api_base": served.address}
             file = tmp_path / f"{len(why)}{len(words)}.yaml"
             file.write_text(yaml.safe_dump({"models": {"small": model}, "retries": 0}))
@@ -137,9 +141,8 @@ def test_a_models_words_stand_beside_the_account_or_are_withheld_with_the_reason
 
 
 def test_what_changed_was_overridden_and_is_exposed_is_listed_with_leaves(place: Path) -> None:
-    changes, overrides, exposures = (
-        read_overview(place, build) for build in (list_changes, list_overrides, report_exposures)
-    )
+    changes, overrides = read_overview(place, list_changes), read_overview(place, list_overrides)
+    exposures = read_overview(place, report_exposures)
     assert {"model", "router", "status"} <= {row["kind"] for row in changes}
     assert [(row["before"], row["after"]) for row in changes if row["what"] == LEAK] == [(None, "retired")]
     found = {row["kind"]: row for row in overrides}

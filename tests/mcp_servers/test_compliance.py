@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
-from mcp.types import CallToolResult
+from mcp.types import CallToolResult, InputRequiredResult
 
 from alphaloom.ledger import Ledger, Run
 from alphaloom.ledger.calls import ToolCall
@@ -132,7 +132,7 @@ def test_whatever_is_asked_is_answered_or_refused_with_a_code(
     entry = CallerEntry(Caller("eve", SUPERVISOR_SCOPES), lambda call: None)
     served = ServedCaller.for_supervisor(place, entry, clock)
 
-    async def converse() -> list[CallToolResult]:
+    async def converse() -> list[CallToolResult | InputRequiredResult]:
         server = build_server("compliance", served)
         named = (
             {"id": name}
@@ -144,6 +144,7 @@ def test_whatever_is_asked_is_answered_or_refused_with_a_code(
         return [await server.call_tool(tool, given_), await server.call_tool(tool, named)]
 
     for result in asyncio.run(converse()):
+        assert isinstance(result, CallToolResult)
         body = result.structured_content
         assert body is not None
         assert not result.is_error or {"code", "field", "got", "allowed", "hint", "message"} <= set(body)
