@@ -18,7 +18,7 @@ from .factor import tell_exposures, tell_factor, tell_review, tell_reviews, tell
 from .rows import RecordReader, RecordRow
 from .sentences import DecisionAccount, Quoted, Telling
 
-MIN_ID_CHARS = 4
+MIN_NAMED_CHARS = 4
 BOOK_PREFIX = "book-"
 ALLOWED = (
     "the id of a factor or decision, or its start; DECISION/SYMBOL; BOOK/DAY and BOOK/DAY/SYMBOL; the number of an "
@@ -129,7 +129,7 @@ def _find_step(reader: RecordReader, name: str) -> Iterator[tuple[tuple[str, str
 def _find_decision(reader: RecordReader, name: str) -> Iterator[tuple[tuple[str, str], Tell]]:
     """Yield the account of a decision of the gate, or of one signal of it."""
     start, _, asset = name.partition("/")
-    if len(start) < MIN_ID_CHARS:
+    if len(start) < MIN_NAMED_CHARS:
         return
     for decision in list_decisions(reader):
         if decision.id.startswith(start):
@@ -155,7 +155,7 @@ def _find_review(reader: RecordReader, name: str) -> Iterator[tuple[tuple[str, s
 
 def _find_factor(reader: RecordReader, name: str) -> Iterator[tuple[tuple[str, str], Tell]]:
     """Yield the account of a factor, by its id or the start of it."""
-    if len(name) < MIN_ID_CHARS:
+    if len(name) < MIN_NAMED_CHARS:
         return
     for factor in dict.fromkeys(_list_factors(reader)):
         if factor == name or factor.startswith(name):

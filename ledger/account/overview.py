@@ -68,29 +68,33 @@ def _list_run_changes(reader: RecordReader) -> Iterator[dict[str, Any]]:
     before: Mapping[str, Mapping[str, str]] = {}
     prompts: dict[str, dict[str, str]] = {}
     for call in reader.rows("calls"):
-        prompts.setdefault(call.run, {})[f"{call.body.get('role')} {call.body.get('intent')}"] = str(
-            call.body.get("prompt")
-        )
+        use = f"{call.body.get('role')} {call.body.get('intent')}"
+        prompts.setdefault(call.run, {})[use] = str(call.body.get("prompt"))
     for run, row in reader.runs.items():
-        settings = reader.settings(run)
-        if not settings:
-            continue
-        models = settings.get("models") or {}
-        now = {
-            "model": {name: compute_digest(entry) for name, entry in (models.get("models") or {}).items()},
-            "router": {
-                part: compute_digest(models[part])
-                for part in ("routing", "roles", "budget", "health")
-                if part in models
-            },
-            "prompt": prompts.get(run, {}),
-        }
-        for kind, digests in now.items():
-            earlier = before.get(kind, digests)
-            for name in sorted({*earlier, *digests}):
-                if earlier.get(name) != digests.get(name) and not (kind == "prompt" and name not in digests):
-                    yield _entry(row, kind, name, before=earlier.get(name), after=digests.get(name))
-        before = now
+        if settings := reader.settings(run):
+            now = {**_digest_models(settings.get("models") or {}), "prompt": prompts.get(run, {})}
+            yield from _compare_digests(row, before, now)
+            before = now
+
+
+def _digest_models(models: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """Return the digest of each model's entry, and of each part of the router's settings."""
+    entries, parts = models.get("models") or {}, ("routing", "roles", "budget", "health")
+    return {
+        "model": {name: compute_digest(entry) for name, entry in entries.items()},
+        "router": {part: compute_digest(models[part]) for part in parts if part in models},
+    }
+
+
+def _compare_digests(
+    row: RecordRow, before: Mapping[str, Mapping[str, str]], now: Mapping[str, Mapping[str, str]]
+) -> Iterator[dict[str, Any]]:
+    """Yield what differs from the campaign before; a prompt that a run did not use is no change."""
+    names = [(kind, name) for kind, digests in now.items() for name in sorted({*before.get(kind, digests), *digests})]
+    for kind, name in names:
+        earlier, later = before.get(kind, now[kind]).get(name), now[kind].get(name)
+        if earlier != later and (later or kind != "prompt"):
+            yield _entry(row, kind, name, before=earlier, after=later)
 
 
 # Overrides.
@@ -213,10 +217,8 @@ def assemble_manifest(reader: RecordReader, run: str) -> dict[str, Any]:
         raise UnknownRecord("there is no campaign of this name", field="run", got=run, allowed=campaigns[-20:])
     row, settings = reader.runs[run], reader.settings(run)
     config, models = row.body.get("config") or {}, settings.get("models") or {}
-    calls, people = (
-        _list_rows(reader, "calls", run),
-        [one for one in reader.events("review", "seal-decision") if one.run == run],
-    )
+    calls, verdicts = _list_rows(reader, "calls", run), _list_rows(reader, "verdicts", run)
+    people = [one for one in reader.events("review", "seal-decision") if one.run == run]
     named = ("model", "place", "tier", "region", "vendor", "cutoff")
     entries = {
         name: {part: entry[part] for part in named if part in entry}
