@@ -11,6 +11,8 @@ from .rows import RecordReader, RecordRow
 from .sentences import Quoted, Telling
 
 DECISION_EVENT, STEP_EVENT, MODE_EVENT = "risk", "book.step", "book.mode"
+VERSION_EVENT = "change"
+"""Kind of the event of a version that came into use, in records that keep a register of changes."""
 EQUITY_RULES = frozenset(
     {"single_name", "interval_width", "gross", "net", "turnover", "recent_turnover", "margin", "sector", "style"}
 )
@@ -90,14 +92,20 @@ def list_decisions(reader: RecordReader) -> list[RecordedDecision]:
 
 
 def read_policy_of(reader: RecordReader, decision: RecordedDecision) -> Mapping[str, Any]:
-    """Return the policy of a decision, where its text is on record: with the step of a book, or under its digest."""
-    inputs = reader.read_object(str(decision.row.body.get("inputs", ""))) if decision.row.body.get("inputs") else None
-    found = (
-        inputs.get("policy")
-        if isinstance(inputs, Mapping)
-        else reader.read_object(str(decision.body.get("policy", "")))
-    )
+    """Return the policy of a decision, where its text is on record: with the step of a book, or as a version in use."""
+    inputs = reader.read_object(str(decision.row.body["inputs"])) if decision.row.body.get("inputs") else None
+    if isinstance(inputs, Mapping) and isinstance(inputs.get("policy"), Mapping):
+        policy: Mapping[str, Any] = inputs["policy"]
+        return policy
+    version = find_policy_version(reader, decision)
+    found = reader.read_object(str(version.body.get("after", ""))) if version else None
     return found if isinstance(found, Mapping) else {}
+
+
+def find_policy_version(reader: RecordReader, decision: RecordedDecision) -> RecordRow | None:
+    """Return the row of the policy that was in use at a decision; None in a record without a register of changes."""
+    rows = [row for row in reader.events(VERSION_EVENT) if row.body.get("kind") == "policy"]
+    return next((row for row in reversed(rows) if row.number < decision.row.number), None)
 
 
 def tell_decision(telling: Telling, decision: RecordedDecision, asset: str = "") -> None:
@@ -229,7 +237,14 @@ def _tell_policy(telling: Telling, decision: RecordedDecision, names: list[str])
     """Say which policy was applied, who set it, and which exceptions concern the evidence."""
     reader, row, day = telling.reader, decision.row, str(decision.body.get("day", ""))
     telling.say("It applied the policy {policy}.", [row], policy=str(decision.body.get("policy", "")))
-    telling.say("The record does not name the person who set this policy.", [row])
+    version = find_policy_version(reader, decision)
+    if version is not None and version.body.get("account"):
+        telling.say(
+            "The policy came into use on {at} under the account {account} of the machine.", [version],
+            at=version.at[:10], account=str(version.body["account"]),
+        )  # fmt: skip  # a call as a sentence
+    else:
+        telling.say("The record does not name the person who set this policy.", [row])
     policy = read_policy_of(reader, decision)
     if not policy:
         telling.say(

@@ -210,13 +210,14 @@ def name_model(telling: Telling, run: str, call: RecordRow, what: str) -> None:
     provider, _, _ = whole.partition("/")
     rows = [call, *([telling.reader.runs[run]] if entry else [])]
     telling.say("The model {model} wrote {what}.", rows, model=whole, what=what)
-    if entry:
-        telling.provider.append(provider if provider != whole else "")
+    provider = str(call.body.get("provider") or (provider if entry and provider != whole else ""))
+    if provider:
+        telling.provider.append(provider)
         telling.say(
-            "The provider of {model} is {provider}, and it ran at a {place} place.", rows,
-            model=whole, provider=provider, place=str(entry.get("place", "")),
+            "The provider of {model} is {provider}; where it ran is declared as {place}.", rows,
+            model=whole, provider=provider, place=str(entry.get("place", "")) or None,
         )  # fmt: skip  # a call as a sentence
-    if vendor := str(entry.get("vendor") or ""):
+    if vendor := str(call.body.get("vendor") or entry.get("vendor") or ""):
         telling.vendor.append(vendor)
         telling.say("The vendor of {model} is {vendor}.", rows, model=whole, vendor=vendor)
 

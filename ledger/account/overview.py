@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from ..digest import compute_digest
 from ..errors import UnknownRecord
 from ..log.reader import read_record
-from .decision import MODE_EVENT, list_decisions, read_policy_of, show_amounts
+from .decision import MODE_EVENT, VERSION_EVENT, list_decisions, read_policy_of, show_amounts
 from .factor import list_leak_alarms
 from .rows import RecordReader, RecordRow
 
@@ -40,10 +40,11 @@ def _entry(row: RecordRow, kind: str, subject: str, **more: Any) -> dict[str, An
 def list_changes(reader: RecordReader) -> list[dict[str, Any]]:
     """Return changes of policies, models, prompts and routers between decisions and runs, and of statuses, by leaf.
 
-    Each has kind, what, before, after, at, run and leaf. A policy is compared with that of the decision before, of the
+    Each has kind, what, before, after, at, run and leaf. The register of changes is taken where the record has one;
+    else digests are compared: a policy is compared with that of the decision before, of the
     same book or of the campaigns together; models, prompts and routers with those of the campaign before.
     """
-    found = [*_list_policy_changes(reader), *_list_run_changes(reader)]
+    found = [*_list_versions(reader)] or [*_list_policy_changes(reader), *_list_run_changes(reader)]
     for row in reader.rows("standings"):
         body, factor = row.body, str(row.columns["factor_id"])
         more = {"before": None, "after": body.get("status"), "by": body.get("by"), "why": body.get("reason", "")}
@@ -52,6 +53,14 @@ def list_changes(reader: RecordReader) -> list[dict[str, Any]]:
     for one in (one for one in found if one["kind"] == "status"):
         one["before"], last[one["what"]] = last.get(one["what"]), one["after"]
     return sorted(found, key=lambda one: (one["leaf"] is None, one["leaf"]))
+
+
+def _list_versions(reader: RecordReader) -> Iterator[dict[str, Any]]:
+    """Yield the rows of the register of changes, which compares whole versions, in a record that has one."""
+    for row in reader.events(VERSION_EVENT):
+        body = row.body
+        more = {name: body.get(name) or None for name in ("before", "after", "account")}
+        yield _entry(row, str(body.get("kind")), str(body.get("name")), **more, why=str(body.get("diff", "")))
 
 
 def _list_policy_changes(reader: RecordReader) -> Iterator[dict[str, Any]]:

@@ -152,5 +152,10 @@ def test_what_changed_was_overridden_and_is_exposed_is_listed_with_leaves(place:
     assert [row["finding"] is None for row in exposures["audits"]] == [False, True]
     assert {row["rule"] for row in exposures["checks"]} == {"sector", "style"}
     assert all(isinstance(row["leaf"], int) for row in (*changes, *overrides, *exposures["audits"]))
+    with Ledger.open(place, clock=lambda: NOON) as ledger:
+        body = {"kind": "policy", "name": "policy.yaml", "before": "", "after": "", "diff": "", "account": "desk"}
+        ledger.events.record("r1", "change", "000000", body)
+    versions = [row for row in read_overview(place, list_changes) if row["kind"] != "status"]
+    assert [(row["kind"], row["account"]) for row in versions] == [("policy", "desk")]
     manifest = read_overview(place, lambda reader: assemble_manifest(reader, "r1"))
     assert (manifest["verdicts"], manifest["people"][0]["who"]) == ({LEAK: "accepted"}, "ann")
