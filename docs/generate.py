@@ -295,11 +295,11 @@ async def _render_servers() -> str:
 {GENERATED}
 
 `alphaloom serve mcp NAME` serves one of these servers, `alphaloom serve mcp --all` all but `compliance` on one
-connection. A caller sees only the tools that its scopes allow. Every answer is a JSON object. The tables of answers name
-the keys that a caller needs; there are further ones. A refusal is an object too, with the keys of [an error](errors.md).
-The hint of a refused argument ends with an example of a right call. Every call is [recorded](record.md#tool-calls). No
-answer has more than 200 KB, long lists have a cursor, and no tool but those of `compliance` shows data after the search
-window.
+connection. A caller sees only the tools that its scopes allow. Every answer is a JSON object. The tables of answers
+name the keys that a caller needs; there are further ones. A refusal is an object too, with the keys of
+[an error](errors.md). The hint of a refused argument ends with an example of a right call. Every call is
+[recorded](record.md#tool-calls). No answer has more than 200 KB, long lists have a cursor, and no tool but those of
+`compliance` shows data after the search window.
 
 Scopes: {", ".join(f"`{each}`" for each in sorted(EVERY_SCOPE))}, `data:jurisdiction:XX`
 and, for supervisors, `supervise`. Python code in

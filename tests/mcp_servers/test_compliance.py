@@ -25,6 +25,7 @@ from ..desk.books import lay_books
 from ..desk.workspace import LEAK, NOON, lay
 from .opened import clock
 from .test_fuzz import NESTED
+from .test_http_app import Running, attached, running
 
 TOOLS: Mapping[str, Mapping[str, Any]] = {
     "explain_decision": {"id": LEAK},
@@ -116,6 +117,33 @@ def test_what_is_confidential_and_what_came_later_is_not_told(ask: Ask) -> None:
     assert "a secret reason" in str(ask("list_overrides", {}, both).structured_content)
     assert ask("get_manifest", {"run": "secret"}).structured_content["code"] == "forbidden"
     assert not ask("get_manifest", {"run": "secret"}, both).is_error
+
+
+class Doorman:
+    """Knows one supervisor and one researcher by their names."""
+
+    def verify(self, bearer: str) -> Caller:
+        return Caller(bearer, SUPERVISOR_SCOPES if bearer == "eve" else EVERY_SCOPE)
+
+
+def test_over_http_a_supervisor_opens_no_run_and_others_are_refused(tmp_path: Path) -> None:
+    lay(tmp_path)
+
+    async def ask_both(served: Running) -> list[CallToolResult | InputRequiredResult]:
+        answers = []
+        for who in ("eve", "ann"):
+            async with attached(served, who, "compliance", "auto") as client:
+                answers.append(await client.call_tool("explain_decision", {"id": LEAK}))
+        return answers
+
+    with running(tmp_path, verifier=Doorman()) as served:
+        told, refused = asyncio.run(ask_both(served))
+        assert isinstance(told, CallToolResult)
+        assert isinstance(refused, CallToolResult)
+    assert (told.is_error, told.structured_content["id"]) == (False, LEAK)
+    assert refused.is_error
+    with Ledger.open(tmp_path, clock=clock) as ledger:
+        assert [run.id for run in ledger.runs.all()] == ["r1"]
 
 
 @settings(max_examples=30)
