@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -119,8 +120,11 @@ def test_what_is_confidential_and_what_came_later_is_not_told(ask: Ask) -> None:
     assert not ask("get_manifest", {"run": "secret"}, both).is_error
 
 
+@dataclass
 class Doorman:
     """Knows one supervisor and one researcher by their names."""
+
+    waits: bool = False
 
     def verify(self, bearer: str) -> Caller:
         return Caller(bearer, SUPERVISOR_SCOPES if bearer == "eve" else EVERY_SCOPE)
