@@ -31,8 +31,8 @@ from alphaloom.ledger import records
 from alphaloom.ledger.calls import ToolCall
 from alphaloom.ledger.database.schema import SCHEMA_VERSION, ColumnTypes, tables
 from alphaloom.mcp_servers import ServedCaller
-from alphaloom.mcp_servers.access import EVERY_SCOPE, Caller
-from alphaloom.mcp_servers.tools import SERVERS
+from alphaloom.mcp_servers.access import EVERY_SCOPE, SUPERVISOR_SCOPES, Caller
+from alphaloom.mcp_servers.tools import SERVERS, SUPERVISOR_SERVERS
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
@@ -289,18 +289,20 @@ def mcp_tools() -> str:
 
 
 async def _render_servers() -> str:
-    chapters = [await _render_server(name) for name in SERVERS]
+    chapters = [await _render_server(name) for name in (*SERVERS, *SUPERVISOR_SERVERS)]
     return f"""# MCP tools
 
 {GENERATED}
 
-`alphaloom serve mcp NAME` serves one of these servers, `alphaloom serve mcp --all` all of them on one connection. A
-caller sees only the tools that its scopes allow. Every answer is a JSON object. The tables of answers name the keys
-that a caller needs; there are further ones. A refusal is an object too, with the keys of [an error](errors.md). The
-hint of a refused argument ends with an example of a right call. Every call is [recorded](record.md#tool-calls). No
-answer has more than 200 KB, long lists have a cursor, and no tool shows data after the search window.
+`alphaloom serve mcp NAME` serves one of these servers, `alphaloom serve mcp --all` all but `compliance` on one
+connection. A caller sees only the tools that its scopes allow. Every answer is a JSON object. The tables of answers
+name the keys that a caller needs; there are further ones. A refusal is an object too, with the keys of
+[an error](errors.md). The hint of a refused argument ends with an example of a right call. Every call is
+[recorded](record.md#tool-calls). No answer has more than 200 KB, long lists have a cursor, and no tool but those of
+`compliance` shows data after the search window.
 
-Scopes: {", ".join(f"`{each}`" for each in sorted(EVERY_SCOPE))} and `data:jurisdiction:XX`. Python code in
+Scopes: {", ".join(f"`{each}`" for each in sorted(EVERY_SCOPE))}, `data:jurisdiction:XX`
+and, for supervisors, `supervise`. Python code in
 `score_factor` needs `data:read` as well, because code can report what it read in an error.
 
 {chr(10).join(chapters)}"""
@@ -314,10 +316,9 @@ def _make_caller(scopes: frozenset[str]) -> ServedCaller:
 
 
 async def _render_server(name: str) -> str:
-    server = SERVERS[name](_make_caller(EVERY_SCOPE))
-    listed = {
-        scope: await SERVERS[name](_make_caller(frozenset({scope}))).list_tools() for scope in sorted(EVERY_SCOPE)
-    }
+    build, every = {**SERVERS, **SUPERVISOR_SERVERS}[name], EVERY_SCOPE | SUPERVISOR_SCOPES
+    server = build(_make_caller(every))
+    listed = {scope: await build(_make_caller(frozenset({scope}))).list_tools() for scope in sorted(every)}
     scopes = {tool.name: scope for scope, tools in listed.items() for tool in tools}
     tools = [_render_tool(tool, scopes[tool.name]) for tool in await server.list_tools()]
     resources = [(str(entry.uri), entry.description) for entry in await server.list_resources()]

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         Mistake as Mistake,
         RunLocked as RunLocked,
         SettingsError as SettingsError,
+        UnknownRecord as UnknownRecord,
         UnknownRun as UnknownRun,
         WorkspaceError as WorkspaceError,
     )
@@ -84,7 +85,8 @@ else:
             "database.locks": "wait_while_locked",
             "digest": "JSON canonical_json compute_digest",
             "errors": (
-                "AlphaloomError LedgerConflict LedgerError Mistake RunLocked SettingsError UnknownRun WorkspaceError"
+                "AlphaloomError LedgerConflict LedgerError Mistake RunLocked SettingsError UnknownRecord UnknownRun "
+                "WorkspaceError"
             ),
             "files.objects": "cut_listed cut_member read_json write_json",
             "files.settings": "read_settings",

@@ -13,6 +13,7 @@ AlphaloomError                 the base of every error a user can see, in all ro
     ├── ChangedFile            a file of a run is not the one whose digest was recorded
     ├── RunLocked              another process is working on this run
     ├── UnknownRun             no run of this workspace has that name
+    ├── UnknownRecord          nothing on record, or more than one thing, has that name
     ├── LedgerConflict         a second, different record under a key that is taken
     └── DamagedObject          a stored file is gone or is not what its name says
 """
@@ -193,6 +194,12 @@ class UnknownRun(LedgerError):
     """No run of this workspace has that name."""
 
     code = "unknown_run"
+
+
+class UnknownRecord(LedgerError):
+    """Nothing on record, or more than one thing, has that name."""
+
+    code = "unknown_record"
 
 
 class LedgerConflict(LedgerError):

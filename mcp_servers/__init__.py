@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .callers import CallerContexts as CallerContexts, ServerSetup as ServerSetup
     from .errors import TokenRefused as TokenRefused
     from .http_app import CallerLimits as CallerLimits, build_web_app as build_web_app
-    from .served_caller import ServedCaller as ServedCaller
+    from .served_caller import CallerEntry as CallerEntry, ServedCaller as ServedCaller
     from .session import Session as Session, open_own_sessions as open_own_sessions, open_sessions as open_sessions
 else:
     __all__, __getattr__ = lazy_names(
@@ -22,7 +22,7 @@ else:
             "callers": "CallerContexts ServerSetup",
             "errors": "TokenRefused",
             "http_app": "CallerLimits build_web_app",
-            "served_caller": "ServedCaller",
+            "served_caller": "CallerEntry ServedCaller",
             "session": "Session open_own_sessions open_sessions",
         },
     )

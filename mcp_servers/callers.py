@@ -202,6 +202,13 @@ class CallerContexts:
             early = VisibleColumns(*setup.columns, _limit_constraints(setup.mandate, caller))
         return ServedCaller(lambda: self._open_run(view, caller), entry, self._handles, jobs, setup.news, early)
 
+    def serve_supervisor(self, caller: Caller) -> ServedCaller:
+        """Return what a supervisor is served from: the record, without a market or a run of its own."""
+        with self._registering:
+            self._check_open()
+        entry = CallerEntry(caller, self.setup.record, self.last_day(caller), self._in_flight)
+        return ServedCaller.for_supervisor(self.setup.ledger.workspace, entry, self.setup.clock)
+
     def _check_open(self) -> None:
         if self._closed:
             raise ServersEnd("The servers end.", field="server")

@@ -42,7 +42,7 @@ from .answers import describe_refusal
 from .callers import CallerContexts
 from .errors import CallersBusy, McpServerError, TokenRefused
 from .served_caller import ServedCaller
-from .tools.servers import ALL_SERVERS, SERVERS, build_server
+from .tools.servers import SERVER_NAMES, SUPERVISOR_SERVERS, build_server
 
 MAX_BODY_BYTES = 1 << 20
 
@@ -186,9 +186,7 @@ class CallerGate:
     def __post_init__(self) -> None:
         """Build the pages that need no token."""
         self._security = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # checked here instead
-        self._pages: dict[str, dict[str, Any]] = {
-            "/health": {"status": "ok", "servers": [*sorted(SERVERS), ALL_SERVERS]}
-        }
+        self._pages: dict[str, dict[str, Any]] = {"/health": {"status": "ok", "servers": [*SERVER_NAMES]}}
         if self.protected is not None:
             page = _build_metadata(self.protected)
             self._pages |= {METADATA: page, unquote(urlsplit(_build_metadata_url(self.protected)).path): page}
@@ -205,7 +203,7 @@ class CallerGate:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         server = str(scope["path"]).strip("/").partition("/")[0]
-        visit = RefusableRequest(server if server in {*SERVERS, ALL_SERVERS} else UNKNOWN_SERVER, self.seconds())
+        visit = RefusableRequest(server if server in SERVER_NAMES else UNKNOWN_SERVER, self.seconds())
         if scope["type"] != "http":
             self._record_refusal(visit, "websocket")
             await send({"type": "websocket.close", "code": 1008, "reason": "Requests are sent by POST."})
@@ -242,7 +240,7 @@ class CallerGate:
                 else _build_refusal(405, "method", "GET it.", "", {"allow": "GET"})
             )
         if path != f"/{visit.server}{MCP_PATH}" or visit.server == UNKNOWN_SERVER:
-            message = f"Servers are {', '.join([*sorted(SERVERS), ALL_SERVERS])}, each at /NAME/mcp."
+            message = f"Servers are {', '.join(SERVER_NAMES)}, each at /NAME/mcp."
             return self._refuse(visit, "unknown_server", _build_refusal(404, "unknown_server", message))
         try:
             caller = await self._identify_caller(scope)
@@ -332,15 +330,17 @@ class CallerGate:
             return self._ready[key]
         async with self._turn:
             if key not in self._ready:
-                served = await anyio.to_thread.run_sync(self._open, caller)
+                served = await anyio.to_thread.run_sync(self._open, caller, server)
                 assert self._tasks is not None, "the application is running"
                 self._ready[key] = await self._tasks.start(self._run, served, server)
-                while len(self._ready) > MAX_CALLERS * (len(SERVERS) + 1):
+                while len(self._ready) > MAX_CALLERS * len(SERVER_NAMES):
                     self._ready.popitem(last=False)[1].end.set()
             self._ready.move_to_end(key)
             return self._ready[key]
 
-    def _open(self, caller: Caller) -> ServedCaller:
+    def _open(self, caller: Caller, server: str) -> ServedCaller:
+        if server in SUPERVISOR_SERVERS:
+            return self.callers.serve_supervisor(caller)  # opens no market and no run
         served = self.callers.serve(caller)
         _ = served.evaluator  # fails here, before a server is started
         return served

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from pathlib import Path
 from threading import Condition
 from typing import Any
 
@@ -22,7 +23,7 @@ from ..ledger.calls import CallOutcome, ToolCall, digest_of_arguments
 from ..news import NewsStore
 from ..search import SearchConstraints
 from .access import EVERY_SCOPE, Caller
-from .errors import ServersEnd
+from .errors import McpServerError, ServersEnd
 from .handles import Handles
 from .jobs import Jobs
 
@@ -65,6 +66,8 @@ class ServedCaller:
         Texts, served as of the end of its search window (`VisibleTexts`); None: none are served.
     early : VisibleColumns or None
         Columns that formulas may read, if they are known before the run is open; None: they are taken from the panel.
+    workspace : Path
+        The folder with the record that a supervisor reads.
     """
 
     opening: Callable[[], Evaluator]
@@ -73,6 +76,7 @@ class ServedCaller:
     jobs: Jobs
     news: NewsStore | None = None
     early: VisibleColumns | None = None
+    workspace: Path = Path()
 
     @property
     def columns(self) -> VisibleColumns:
@@ -93,7 +97,17 @@ class ServedCaller:
     ) -> ServedCaller:
         """Return the rooms of a campaign's own agents, with all scopes and the same rules as for any caller."""
         entry = CallerEntry(Caller(f"run:{evaluator.run}", EVERY_SCOPE), record)
-        return cls(lambda: evaluator, entry, Handles(evaluator.ledger.workspace / PANELS_FOLDER, clock), Jobs(), news)
+        handles = Handles(evaluator.ledger.workspace / PANELS_FOLDER, clock)
+        return cls(lambda: evaluator, entry, handles, Jobs(), news, workspace=evaluator.ledger.workspace)
+
+    @classmethod
+    def for_supervisor(cls, workspace: Path, entry: CallerEntry, clock: Callable[[], datetime]) -> ServedCaller:
+        """Return what a supervisor is served from: the record of a workspace, without a market or a run."""
+
+        def refuse() -> Evaluator:
+            raise McpServerError("A supervisor has no run.", code="forbidden", exit_code=1)
+
+        return cls(refuse, entry, Handles(workspace / PANELS_FOLDER, clock), Jobs(), workspace=workspace)
 
 
 class InFlightCalls:

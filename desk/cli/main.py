@@ -28,7 +28,7 @@ from .library import commands as library
 from .models import commands as models, route
 from .news import commands as news
 from .options import FormulaCommand
-from .record import changes as record_changes, share, verify as record_verify
+from .record import changes as record_changes, explain as record_explain, share, verify as record_verify
 from .risk import commands as risk
 from .serve import calls, serve, tokens
 
@@ -89,6 +89,7 @@ app.add_typer(tokens.app, name="token")
 app.add_typer(calls.app, name="audit")
 record = typer.Typer(no_args_is_help=True, help="Verify the record, and let others verify it.")
 record.command(short_help="Say whether the record is as it was written.")(record_verify.verify)
+record.command(short_help="Say why something was decided, leaf by leaf.")(record_explain.explain)
 record.command(short_help="Write a file that proves one record.")(share.prove)
 record.command(short_help="Write the log as files for a web server.")(share.export)
 record.command(short_help="Sign another desk's checkpoint.")(share.witness)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .scopes import (
         DEFAULT_SCOPES as DEFAULT_SCOPES,
         EVERY_SCOPE as EVERY_SCOPE,
+        SUPERVISOR_SCOPES as SUPERVISOR_SCOPES,
         Caller as Caller,
         Scope as Scope,
         parse_scope as parse_scope,
@@ -55,7 +56,7 @@ else:
             "jwts": "Jwts KeySet",
             "oauth": "Introspection Protected read_oauth",
             "private_file": "FileSignature find_exposure lock_path read_guarded",
-            "scopes": "DEFAULT_SCOPES EVERY_SCOPE Caller Scope parse_scope",
+            "scopes": "DEFAULT_SCOPES EVERY_SCOPE SUPERVISOR_SCOPES Caller Scope parse_scope",
             "tokens": (
                 "AnyOf Grant Issued TokenEntry TokenVerifier Tokens create_token describe_token_status "
                 "list_tokens revoke_token"

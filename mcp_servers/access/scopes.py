@@ -26,10 +26,14 @@ class Scope(StrEnum):
     MODEL_ASK = "model:ask"
     MODEL_OPERATE = "model:operate"
     DATA_CONFIDENTIAL = "data:confidential"
+    SUPERVISE = "supervise"
 
 
-EVERY_SCOPE = frozenset(scope.value for scope in Scope)
-"""All scopes except those of jurisdictions."""
+EVERY_SCOPE = frozenset(scope.value for scope in Scope if scope is not Scope.SUPERVISE)
+"""All scopes of research, which a campaign's own agents have, except those of jurisdictions. A supervisor's is none of
+them: an account tells verdicts with their figures, and no agent may read those."""
+SUPERVISOR_SCOPES = frozenset({Scope.SUPERVISE.value})
+"""Default scopes of a supervisor on stdio."""
 
 DEFAULT_SCOPES = EVERY_SCOPE - {Scope.DATA_CONFIDENTIAL.value}
 """Default scopes of a client on stdio; confidential data must be requested explicitly."""

@@ -27,13 +27,14 @@ from pydantic import AnyUrl
 
 from ..served_caller import ServedCaller
 from ..server import ToolServer
+from .compliance import build_compliance_server
 from .evaluation import build_evaluation_server
 from .factors import build_factors_server
 from .market import build_market_server
 from .news import build_news_server
 
 ALL_SERVERS = "all"
-"""The name of the bundle of all servers."""
+"""The name of the bundle of all servers of research."""
 
 SERVERS: Mapping[str, Callable[[ServedCaller], ToolServer]] = {
     "evaluation": build_evaluation_server,
@@ -41,11 +42,20 @@ SERVERS: Mapping[str, Callable[[ServedCaller], ToolServer]] = {
     "market": build_market_server,
     "news": build_news_server,
 }
+"""The servers of research, by name; a campaign's own agents have a session on each."""
+
+SUPERVISOR_SERVERS: Mapping[str, Callable[[ServedCaller], ToolServer]] = {"compliance": build_compliance_server}
+"""The servers of supervisors; no bundle and no agent has them."""
+
+SERVER_NAMES = (*sorted({**SERVERS, **SUPERVISOR_SERVERS}), ALL_SERVERS)
+"""What may be served."""
 
 
 def build_server(name: str, served: ServedCaller) -> MCPServer:
     """Return a caller's server by name, or the bundle of all; the name must be known."""
-    return Bundle([make(served) for make in SERVERS.values()]) if name == ALL_SERVERS else SERVERS[name](served)
+    if name == ALL_SERVERS:
+        return Bundle([make(served) for make in SERVERS.values()])
+    return {**SERVERS, **SUPERVISOR_SERVERS}[name](served)
 
 
 class Bundle(MCPServer):

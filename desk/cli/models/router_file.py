@@ -110,11 +110,15 @@ def _describe_unknown(sentence: str, name: str, names: list[str]) -> str:
 
 @dataclass(frozen=True)
 class RemarkSource:
-    """Whose models remark in a command: those of a file, or of the current folder's router.yaml if there is one."""
+    """Whose models remark in a command: those of a file, or of the current folder's router.yaml if there is one.
+
+    `jurisdiction` is that of the text, "" for none.
+    """
 
     file: Path | None
     workspace: Path | None
     confidential: bool
+    jurisdiction: str = ""
 
     @property
     def place(self) -> Path | None:
@@ -146,7 +150,7 @@ class RemarkSource:
 
         own: Sensitivity = "confidential" if self.confidential else "public"
         if named.agents is None:
-            return Commentator(named.config, own)
+            return Commentator(named.config, own, self.jurisdiction)
         agents = named.agents
         label = find_strictest([own, agents.sensitivity])
-        return Commentator(named.config, label, agents.jurisdiction, agents.tenant)
+        return Commentator(named.config, label, self.jurisdiction or agents.jurisdiction, agents.tenant)

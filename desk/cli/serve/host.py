@@ -14,11 +14,12 @@ from threading import Lock, Thread
 
 from ....campaign import WORKSPACE
 from ....evidence.values import LazySandbox
-from ....ledger import Ledger
+from ....ledger import Ledger, WorkspaceError
 from ....ledger.calls import CALLS_FOLDER, CallLog
-from ....mcp_servers import CallerContexts, CallerLimits, ServedCaller, ServerSetup, build_web_app
+from ....ledger.database import has_record
+from ....mcp_servers import CallerContexts, CallerEntry, CallerLimits, ServedCaller, ServerSetup, build_web_app
 from ....mcp_servers.access import AnyOf, Caller, Protected, Tokens, TokenVerifier, read_oauth
-from ....mcp_servers.tools import ALL_SERVERS, SERVERS, build_server
+from ....mcp_servers.tools import SERVER_NAMES, SUPERVISOR_SERVERS, build_server
 from ....news import NEWS_FOLDER, NewsStore
 from ....search import SearchConstraints
 from ..console import stderr_console
@@ -85,12 +86,30 @@ def serve_stdio(server: str, place: DataOptions, scopes: frozenset[str], ceiling
     for number in (signal.SIGINT, signal.SIGTERM):  # clients send SIGTERM when they wait no longer
         signal.signal(number, lambda *_: Thread(target=_end_process, args=(opened, closing)).start())
     try:
-        served = _open_contexts(opened, place, ceiling).serve(Caller(STDIO, scopes))
-        Thread(target=_open_for_caller, args=(served,), daemon=True).start()
+        caller = Caller(STDIO, scopes)
+        if server in SUPERVISOR_SERVERS:
+            served = _open_record(opened, place.workspace or WORKSPACE, caller, ceiling)
+        else:
+            served = _open_contexts(opened, place, ceiling).serve(caller)
+            Thread(target=_open_for_caller, args=(served,), daemon=True).start()
         build_server(server, served).run("stdio")
     finally:
         with closing:
             opened.close()
+
+
+def _open_record(stack: ExitStack, workspace: Path, caller: Caller, ceiling: date | None) -> ServedCaller:
+    """Return what a supervisor is served from; only the record of calls is written.
+
+    Raises
+    ------
+    WorkspaceError
+        The folder holds no record.
+    """
+    if not has_record(workspace):
+        raise WorkspaceError(f"there is no record in {workspace}", field="--workspace", got=str(workspace))
+    calls = stack.enter_context(CallLog.open(workspace / CALLS_FOLDER, clock=_read_clock))
+    return ServedCaller.for_supervisor(workspace, CallerEntry(caller, calls.append, ceiling), _read_clock)
 
 
 def _open_for_caller(served: ServedCaller) -> None:
@@ -118,9 +137,7 @@ def serve_http(place: DataOptions, door: ServerDoor, ceiling: date | None) -> No
         _ = rooms.setup.panel
         with quiet_signals() as signals:
             host, port = listener.getsockname()[:2]
-            stderr_console().out(
-                f"http://{format_host(host)}:{port}/NAME/mcp, NAME one of: {', '.join([*sorted(SERVERS), ALL_SERVERS])}"
-            )
+            stderr_console().out(f"http://{format_host(host)}:{port}/NAME/mcp, NAME one of: {', '.join(SERVER_NAMES)}")
             serve_until_signal(
                 build_web_app(rooms, verifier, door.limits, protected),
                 listener,

@@ -26,12 +26,13 @@ PerMinute = Annotated[
 
 
 class ServerName(StrEnum):
-    """The servers that agents use."""
+    """The servers that agents use, and that of supervisors."""
 
     market = "market"
     factors = "factors"
     evaluation = "evaluation"
     news = "news"
+    compliance = "compliance"
 
 
 @app.command(short_help="Serve MCP servers over stdio or HTTP.")
@@ -59,7 +60,7 @@ def mcp(
         typer.Option(
             "--scopes",
             metavar="SCOPE,...",
-            help="What a client on stdio may do; everything but data:confidential by default.",
+            help="What a client on stdio may do; by default all but data:confidential, and supervise for compliance.",
         ),
     ] = None,
     hosts: Hosts = None,
@@ -71,6 +72,9 @@ def mcp(
 ) -> None:
     """Serve the rooms as MCP tools: one server, or all of them as one, over standard input and output; or over HTTP.
 
+    `compliance` is for supervisors: it explains and proves decisions from the record, and writes nothing there but a
+    line for each call. --all over stdio leaves it out; over HTTP it needs a token with the scope supervise.
+
     Without data of yours they serve a synthetic market. Every caller gets data as they were known on its last day, the
     search window of them only, a budget of its own, and a line on record for every call; trials stay counted for good.
     Over HTTP each bearer token is a caller; SIGTERM or Ctrl-C ends the servers; calls under way have 2 seconds.
@@ -81,7 +85,8 @@ def mcp(
         _refuse_http_options(auth, oauth, hosts)
         from .host import serve_stdio
 
-        serve_stdio(_find_server_name(server, everything), place, _parse_scopes(scopes), day)
+        name = _find_server_name(server, everything)
+        serve_stdio(name, place, _parse_scopes(scopes, name), day)
         return
     _check_http_options(server, everything, scopes, (auth, oauth))
     from ....mcp_servers import CallerLimits
@@ -121,11 +126,11 @@ def _check_http_options(
         )
 
 
-def _parse_scopes(text: str | None) -> frozenset[str]:
-    from ....mcp_servers.access import DEFAULT_SCOPES, parse_scope
+def _parse_scopes(text: str | None, server: str) -> frozenset[str]:
+    from ....mcp_servers.access import DEFAULT_SCOPES, SUPERVISOR_SCOPES, parse_scope
 
     if text is None:
-        return DEFAULT_SCOPES
+        return SUPERVISOR_SCOPES if server == ServerName.compliance else DEFAULT_SCOPES
     try:
         return frozenset(parse_scope(part.strip()) for part in text.split(",") if part.strip())
     except ValueError as error:
