@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
 
-from .note import KIND_LOG, KIND_WITNESS, NoteError, VerifierKey, decode_base64
+from .note import KIND_LOG, KIND_ML_DSA, KIND_WITNESS, NoteError, VerifierKey, decode_base64
 from .tree import HASH_SIZE
 
 NO_QUORUM = "none"
@@ -52,7 +52,7 @@ class CheckpointPolicy:
     Attributes
     ----------
     logs : tuple of VerifierKey
-        Keys of logs; one of them must have signed.
+        Keys of logs; one of them must have signed. Of a log with an Ed25519 and an ML-DSA-44 key, both must have.
     witnesses : mapping of str to VerifierKey
         Keys of witnesses, under the names that the policy gives them.
     groups : mapping of str to (int, tuple of str)
@@ -109,7 +109,17 @@ class CheckpointPolicy:
 
     def accepts(self, signed: Mapping[VerifierKey, datetime | None]) -> bool:
         """Return whether these signatures are those of a log and of enough witnesses."""
-        return any(key in signed for key in self.logs) and self._has_seen(self.quorum, signed)
+        return self._is_signed(signed) and self._has_seen(self.quorum, signed)
+
+    def _is_signed(self, signed: Mapping[VerifierKey, datetime | None]) -> bool:
+        """Return whether a log has signed: by one key of each kind that the policy lists of it."""
+        asked: dict[str, set[int]] = {}
+        given: dict[str, set[int]] = {}
+        for key in self.logs:
+            asked.setdefault(key.name, set()).add(key.kind)
+            if key in signed:
+                given.setdefault(key.name, set()).add(key.kind)
+        return any(asked[name] == kinds for name, kinds in given.items())
 
     def _has_seen(self, name: str, signed: Mapping[VerifierKey, datetime | None]) -> bool:
         if name in self.witnesses:
@@ -125,7 +135,7 @@ def _read_key(vkey: str, kind: int) -> VerifierKey | None:
         key = VerifierKey.parse(vkey)
     except NoteError:
         return None
-    return key if key.kind == kind else None
+    return key if key.kind in (kind, KIND_ML_DSA) else None
 
 
 def _read_threshold(least: str, members: list[str]) -> int:

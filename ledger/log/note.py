@@ -1,4 +1,4 @@
-"""Signed notes and their keys (C2SP signed-note, tlog-checkpoint, tlog-cosignature), with Ed25519 signatures.
+"""Signed notes and their keys (C2SP signed-note, tlog-checkpoint, tlog-cosignature): Ed25519, and ML-DSA-44 beside it.
 
 A note is a text, an empty line, and signature lines `— NAME BASE64`, where the base64 holds a key id of 4 bytes and the
 signature. A signature of a log covers the text; one of a witness covers the time at which it saw the text, too.
@@ -16,10 +16,12 @@ from typing import Self
 
 from ..errors import LedgerError
 from ..files.given_file import read_given
+from .post_quantum import ML_DSA_PUBLIC_SIZE, check_signature, derive_public, sign_message, spell_checkpoint
 
-KIND_LOG, KIND_WITNESS = 0x01, 0x04
-"""Types of signature: of a log, and of a witness with a time."""
+KIND_LOG, KIND_WITNESS, KIND_ML_DSA = 0x01, 0x04, 0x06
+"""Types of signature: Ed25519 of a log, Ed25519 of a witness with a time, and ML-DSA-44 of either."""
 SEED_SIZE, PUBLIC_SIZE, TIME_SIZE = 32, 32, 8
+PUBLIC_SIZES = {KIND_LOG: PUBLIC_SIZE, KIND_WITNESS: PUBLIC_SIZE, KIND_ML_DSA: ML_DSA_PUBLIC_SIZE}
 MAX_TEXT_BYTES = 1 << 20
 _DASH = "— "
 
@@ -46,17 +48,17 @@ class VerifierKey:
         Raises
         ------
         NoteError
-            If it is none, its id is wrong, or it is neither a log's nor a witness's Ed25519 key.
+            If it is none, its id is wrong, or it is neither a log's nor a witness's key.
         """
         name, _, rest = text.strip().partition("+")
         _id, _, encoded = rest.partition("+")
         raw = decode_base64(encoded) or b"\x00"
         key = cls(name, raw[0], raw[1:])
-        if key.kind not in (KIND_LOG, KIND_WITNESS) or len(key.public) != PUBLIC_SIZE or str(key) != text.strip():
+        if PUBLIC_SIZES.get(key.kind) != len(key.public) or str(key) != text.strip():
             raise NoteError(
                 "this is no public key of a log or a witness",
                 got=text.strip(),
-                allowed="NAME+ID+BASE64 with an Ed25519 key, as `alphaloom record export` writes it into the file vkey",
+                allowed="NAME+ID+BASE64 with an Ed25519 or ML-DSA-44 key, as `alphaloom record export` writes it into the file vkey",
             )
         return key
 
@@ -72,6 +74,8 @@ class VerifierKey:
     def seen_at(self, text: str, signature: bytes) -> datetime | None:
         """Check a signature of a text; return the time that a witness signed, None for a log's.
 
+        An ML-DSA signature with time zero is one of a log.
+
         Raises
         ------
         NoteError
@@ -81,12 +85,15 @@ class VerifierKey:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
         seconds, at = 0, None
-        if self.kind == KIND_WITNESS:
+        if self.kind != KIND_LOG:
             seconds, signature = int.from_bytes(signature[:TIME_SIZE], "big"), signature[TIME_SIZE:]
         try:
-            at = datetime.fromtimestamp(seconds, UTC) if self.kind == KIND_WITNESS else None
-            message = _spell_cosigned(text, seconds) if self.kind == KIND_WITNESS else text
-            Ed25519PublicKey.from_public_bytes(self.public).verify(signature, message.encode())
+            at = datetime.fromtimestamp(seconds, UTC) if seconds or self.kind == KIND_WITNESS else None
+            if self.kind == KIND_ML_DSA:
+                check_signature(self.public, spell_checkpoint(self.name, text, seconds), signature)
+            else:
+                message = _spell_cosigned(text, seconds) if self.kind == KIND_WITNESS else text
+                Ed25519PublicKey.from_public_bytes(self.public).verify(signature, message.encode())
         except (InvalidSignature, ValueError, OverflowError, OSError) as error:
             raise NoteError(f"the signature of {self.name} does not hold", field="checkpoint") from error
         return at
@@ -109,6 +116,8 @@ class SigningKey:
         """The public key."""
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+        if self.kind == KIND_ML_DSA:
+            return VerifierKey(self.name, self.kind, derive_public(self.seed))
         return VerifierKey(
             self.name, self.kind, Ed25519PrivateKey.from_private_bytes(self.seed).public_key().public_bytes_raw()
         )
@@ -117,11 +126,13 @@ class SigningKey:
         """Sign a text; a witness signs the time `at` too, in whole seconds."""
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+        key, seconds = self.verifier, int(at.timestamp()) if at else 0
+        if self.kind == KIND_ML_DSA:
+            signed = sign_message(self.seed, spell_checkpoint(self.name, text, seconds))
+            return Signature(self.name, key.id, seconds.to_bytes(TIME_SIZE, "big") + signed)
         private = Ed25519PrivateKey.from_private_bytes(self.seed)
-        key = self.verifier
         if at is None:
             return Signature(self.name, key.id, private.sign(text.encode()))
-        seconds = int(at.timestamp())
         signed = private.sign(_spell_cosigned(text, seconds).encode())
         return Signature(self.name, key.id, seconds.to_bytes(TIME_SIZE, "big") + signed)
 

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from alphaloom.ledger.log import Checkpoint, KeyFolder, SignedLog, SignedNote, export_log, prove_row, read_signed_log
-from alphaloom.ledger.log.note import KIND_LOG, KIND_WITNESS, SigningKey, VerifierKey
+from alphaloom.ledger.log.note import KIND_LOG, KIND_ML_DSA, KIND_WITNESS, SigningKey, VerifierKey
 from alphaloom.ledger.log.tree import compute_root, hash_leaf, prove_consistency, prove_inclusion
 
 pytestmark = pytest.mark.slow
@@ -33,6 +33,7 @@ LARGE = 66_000
 """Leaves of the log that is read as tiles: three levels of them."""
 AT = datetime(2026, 1, 9, 12, tzinfo=UTC)
 LOG = SigningKey("alphaloom/foreign", KIND_LOG, b"l" * 32)
+QUANTUM = SigningKey(LOG.name, KIND_ML_DSA, b"q" * 32)
 WITNESS = SigningKey("alphaloom/witness", KIND_WITNESS, b"w" * 32)
 
 
@@ -41,9 +42,9 @@ def encode(hashes: list[bytes]) -> list[str]:
 
 
 def sign(entries: list[bytes]) -> SignedNote:
-    """Return a checkpoint with the signatures of a log and a witness."""
+    """Return a checkpoint with both signatures of a log, and that of a witness."""
     text = str(Checkpoint(LOG.name, len(entries), compute_root(hash_leaf(entry) for entry in entries)))
-    return SignedNote(text, (LOG.sign(text), WITNESS.sign(text, AT)))
+    return SignedNote(text, (QUANTUM.sign(text), LOG.sign(text), WITNESS.sign(text, AT)))
 
 
 @pytest.fixture
@@ -65,7 +66,7 @@ def folder(tmp_path: Path, workspace: Path, keys: KeyFolder) -> Path:
         "inclusion": inclusion,
         "consistency": consistency,
         "notes": [(str(sign(entries)), log, witness), (str(desk.note), str(desk.key), "")],
-        "ml_dsa_notes": [],
+        "ml_dsa_notes": [(str(sign(entries)), str(QUANTUM.verifier), witness)],
         "log": str(desk.key),
         "witness": witness,
     }
