@@ -18,6 +18,7 @@ from .database.register import Register
 from .digest import canonical_json
 from .files.private import make_folder
 from .library import Library
+from .log.erasure import ErasureRecord
 from .log.keys import KeyFolder
 from .log.leaves import LoggedDatabase
 from .log.signing import CheckpointSigner, begin_log
@@ -61,6 +62,8 @@ class Ledger:
         The digests of the files of runs.
     library : Library
         The factors of the workspace, their status changes and their RankIC on new days.
+    erasures : ErasureRecord
+        What was erased of the record, by whom and why.
     signer : CheckpointSigner
         Signs what was recorded, in the background.
     """
@@ -80,6 +83,7 @@ class Ledger:
         self.calls = CallRegister(database, now)
         self.events = EventRegister(database, now)
         self.artefacts = ArtefactRegister(database, self.objects, self.runs.files, now)
+        self.erasures = ErasureRecord(database, self.objects, now)
         self.library = Library(database, self.workspace / "library.lock", now)
         present = self.workspace / "under-way"
         self.holds = Holds(database, (self.calls, self.events), present, now, sees=not home.address)

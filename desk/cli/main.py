@@ -28,7 +28,7 @@ from .library import commands as library
 from .models import commands as models, route
 from .news import commands as news
 from .options import FormulaCommand
-from .record import share, verify as record_verify
+from .record import erase as record_erase, keys as record_keys, share, verify as record_verify
 from .risk import commands as risk
 from .serve import calls, serve, tokens
 
@@ -92,6 +92,9 @@ record.command(short_help="Write a file that proves one record.")(share.prove)
 record.command(short_help="Write the log as files for a web server.")(share.export)
 record.command(short_help="Sign another desk's checkpoint.")(share.witness)
 record.command(short_help="Keep the checkpoint that a witness signed.")(share.keep)
+record.command(short_help="Erase a person's name, or a stored text.")(record_erase.erase)
+record.command(short_help="Erase the texts of old model calls.")(record_erase.retain)
+record.command(short_help="Retire a lost key, and sign with a new one.")(record_keys.rekey)
 app.add_typer(record, name="record")
 app.command(short_help="Say which model would answer a prompt.")(route.route)
 app.add_typer(models.app, name="models")

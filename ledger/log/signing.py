@@ -7,9 +7,10 @@ own. Verification says so: it finds leaves under one checkpoint whose times are 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from ..database.protocol import Database, Transaction
 from ..database.schema import LOGGED_TABLES
@@ -21,6 +22,7 @@ from .keys import LOG_KEY, SIGNED, WORKSPACES, KeyFolder
 from .leaves import SALT_SIZE, STATE_TABLE, LoggedTransaction, encode_leaf
 from .note import KIND_LOG, NoteError, SignedNote, SigningKey, VerifierKey, decode_base64
 from .reader import digest_row, read_rows
+from .retirement import find_second_key, record_retirements, refuse_retired
 from .tree import HASH_SIZE, Frontier, encode_nodes, hash_leaf
 
 BATCH_SECONDS = 1.0
@@ -81,8 +83,14 @@ class CheckpointSigner:
         with suppress(AlphaloomError, OSError):
             self.sign()
 
-    def sign(self) -> Checkpoint | None:
+    def run_query(self, query: str) -> list[tuple[Any, ...]]:
+        """Return all rows of a query on the ledger."""
+        return self._database.rows(query)
+
+    def sign(self, *, anew: bool = False) -> Checkpoint | None:
         """Sign all leaves; return the checkpoint, None if the last one covers them.
+
+        With `anew`, the desk's keys are written into the log first, which adds a leaf where one is new to it.
 
         Raises
         ------
@@ -90,15 +98,19 @@ class CheckpointSigner:
             If the key cannot be read or made; `OSError` if the folder of keys cannot be written.
         """
         seed = self._keys.make_seed(LOG_KEY)
+        refuse_retired(self._keys, seed)
         signed: list[tuple[Checkpoint, SignedNote]] = []
 
         def work(session: Transaction) -> None:
             signed.clear()
-            frontier = _read_frontier(session)
-            (last,) = session.execute("SELECT coalesce(max(id), 0) FROM leaves").fetchone()
-            if last > frontier.size:
-                key = self._choose_key(LoggedTransaction(session, self._draw_salt), seed)
-                signed.append(self._add_checkpoint(session, frontier, key))
+            frontier, logged = _read_frontier(session), LoggedTransaction(session, self._draw_salt)
+            retired = record_retirements(logged, self._keys, self._now)
+            if not anew and _count_leaves(session) == frontier.size:
+                return
+            key = self._choose_key(logged, seed, retired)
+            second = find_second_key(logged, self._keys, key.name, self._now)
+            if _count_leaves(session) > frontier.size:
+                signed.append(self._add_checkpoint(session, frontier, [*second, key]))
 
         self._database.write(work)
         for checkpoint, note in signed:
@@ -109,18 +121,20 @@ class CheckpointSigner:
         return None
 
     def _add_checkpoint(
-        self, session: Transaction, frontier: Frontier, key: SigningKey
+        self, session: Transaction, frontier: Frontier, keys: Sequence[SigningKey]
     ) -> tuple[Checkpoint, SignedNote]:
         rows = session.execute("SELECT entry FROM leaves WHERE id > ? ORDER BY id", (frontier.size,)).fetchall()
         for (entry,) in rows:
             frontier.push(hash_leaf(entry.encode()))
-        checkpoint = Checkpoint(key.name, frontier.size, frontier.root())
-        note = SignedNote(str(checkpoint), (key.sign(str(checkpoint)),))
+        checkpoint = Checkpoint(keys[-1].name, frontier.size, frontier.root())
+        note = SignedNote(str(checkpoint), tuple(key.sign(str(checkpoint)) for key in keys))
         session.execute(_ADD_CHECKPOINT, (frontier.size, encode_nodes(frontier), str(note)))
         return checkpoint, note
 
-    def _choose_key(self, session: LoggedTransaction, seed: bytes) -> SigningKey:
+    def _choose_key(self, session: LoggedTransaction, seed: bytes, retired: str = "") -> SigningKey:
         """Return the key that signs; a key that is new to the log is first written into it, with the reason.
+
+        `retired` is why the last key of this desk signs no more, if it was retired just now.
 
         The name of the log stays, unless this desk has signed more of it than is there: a second history under one name
         would be the fault that a log is there to show.
@@ -129,14 +143,15 @@ class CheckpointSigner:
         names = [VerifierKey.parse(vkey).name for (vkey,) in rows]
         own = [name for name, (vkey,) in zip(names, rows, strict=True) if str(_make_key(name, seed).verifier) == vkey]
         why = "the log begins"
-        if own:
-            missing = self._find_missing(session, own[-1])
-            if missing is None:
-                return _make_key(own[-1], seed)
-            why = f"{missing.size} leaves were signed as {own[-1]} and are not all here"
+        name = (own or names or [""])[-1]
+        missing = self._find_missing(session, name) if name else None
+        if own and missing is None:
+            return _make_key(name, seed)
+        if missing is not None:
+            why = f"{missing.size} leaves were signed as {name} and are not all here"
         elif rows:
-            why = "a desk with another key writes on"
-        name = names[-1] if rows and not own else f"alphaloom/{self._draw_salt(8).hex()}"
+            why = f"it replaces a retired key: {retired}" if retired else "a desk with another key writes on"
+        name = name if rows and missing is None else f"alphaloom/{self._draw_salt(8).hex()}"
         key = _make_key(name, seed)
         session.append("log_keys", {"vkey": str(key.verifier), "why": why, "at": self._now()})
         return key
@@ -149,6 +164,11 @@ class CheckpointSigner:
             if not any(SignedNote.parse(stored).text == note.text for (stored,) in rows):
                 return last
         return None
+
+
+def _count_leaves(session: Transaction) -> int:
+    """Return the number of the last leaf, 0 if there is none."""
+    return int(session.execute("SELECT coalesce(max(id), 0) FROM leaves").fetchone()[0])
 
 
 def _make_key(name: str, seed: bytes) -> SigningKey:

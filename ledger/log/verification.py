@@ -6,14 +6,17 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from typing import Any
 
 from ..database.schema import LOGGED_TABLES
 from .checkpoint import Checkpoint, CheckpointPolicy
 from .comparison import LogFinding, LoggedTable
+from .erasure import read_erasures
 from .leaves import STATE_TABLE, LoggedRow
 from .note import NoteError, SignedNote, VerifierKey
 from .reader import RunQuery, read_rows
+from .retirement import describe_retirements, find_late_signatures, read_notes
 from .tree import Frontier, encode_nodes, hash_leaf
 
 MAX_CLOCK_STEP = timedelta(days=1)
@@ -157,6 +160,9 @@ class _Verification:
         roots = _compute_roots(hashes, sizes)
         last = self._check_checkpoints(stored, roots)
         kept, witnessed = self._check_outside(outside, roots, last)
+        notes = chain(read_notes(text for *_, text in stored), (one.note for one in outside))
+        leaves = self._tables["retirements"].rows
+        self._findings.extend(find_late_signatures(self._run_query, notes, leaves))
         self._check_times(witnessed)
         signed = Checkpoint.parse(last.text) if last else Checkpoint("", 0, b"")
         if len(hashes) > signed.size:
@@ -222,6 +228,12 @@ class _Verification:
             self._tables[table].earlier = digests
 
     def _compare_rows(self) -> None:
+        for erasure in read_erasures(self._run_query):
+            self._notes.append(erasure.describe())
+            for row in erasure.rows:
+                digests = {row.before: row.after, row.row_before: row.row_after}
+                erased = self._tables[row.table].erased if row.table in self._tables else {}
+                erased.update({f"{row.number} {before}": after for before, after in digests.items()})
         for name, table in self._tables.items():
             self._findings.extend(table.compare(read_rows(self._run_query, name)))
 
@@ -233,6 +245,7 @@ class _Verification:
                 self._find("log", "log_keys", f"this is no key: {vkey[:80]}")
         for key, at, why in self._keys[1:]:
             self._notes.append(f"since {at} the key {key.id.hex()} of {key.name} signs: {why}")
+        self._notes.extend(describe_retirements(self._run_query))
 
     def _check_checkpoints(self, stored: Sequence[tuple[Any, ...]], roots: dict[int, Frontier]) -> SignedNote | None:
         """Check every checkpoint against the leaves; return the last one that can be read."""

@@ -13,6 +13,7 @@ from ..files.objects import Bodies
 from ..registers import RECORDED_FILES
 from .checkpoint import Checkpoint, CheckpointPolicy
 from .comparison import LogFinding
+from .erasure import find_lost_bodies, read_erasures
 from .keys import COSIGNED, SIGNED, WITNESS_LIST, WORKSPACES, KeyFolder
 from .note import SignedNote
 from .reader import RunQuery, read_record
@@ -44,7 +45,11 @@ def verify_workspace(
                 return None
 
         reading = verify_record(run_query, read_object, find_outside, keys.trusted(WITNESS_LIST), policy)
-        return replace(reading, findings=(*reading.findings, *_check_files(workspace, run_query)))
+        lost = [
+            LogFinding("dropped", f"calls {number}", f"its stored text {digest} is gone, and nobody erased it")
+            for number, digest in find_lost_bodies(run_query, objects, read_erasures(run_query))
+        ]
+        return replace(reading, findings=(*reading.findings, *_check_files(workspace, run_query), *lost))
 
     return read_record(workspace, work)
 

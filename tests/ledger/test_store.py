@@ -197,6 +197,9 @@ def fill(ledger: Ledger) -> None:
     ledger.library.record(
         standings=[StatusChange("f1", "hand 1", "retired", "hand", "tired", "2021-01-04")], passes=[seen]
     )
+    ledger.erasures.erase_objects([ledger.objects.put(b"a text")], "Ada", "old")
+    retired = {"vkey": "gone+0123abcd+AQ==", "why": "lost", "at": "2026-01-02T00:00:00+00:00"}
+    ledger._database.write(lambda session: session.append("retirements", retired))
     ledger.signer.sign()
 
 
