@@ -18,10 +18,10 @@ from .database.register import Register
 from .digest import canonical_json
 from .files.private import make_folder
 from .library import Library
-from .log.erasure import ErasureRecord
 from .log.keys import KeyFolder
 from .log.leaves import LoggedDatabase
 from .log.signing import CheckpointSigner, begin_log
+from .log.upkeep.erasure import ErasureRecord
 from .postgres.connection import PostgresLink
 from .records import Attempt, Evaluation, VerdictRow
 from .registers import ArtefactRegister, CallRegister, EventRegister

@@ -20,7 +20,7 @@ from .protocol import T, Transaction, explained, workspace_error
 from .schema import INDICES, SCHEMA_VERSION, TABLE_KEYS, ColumnTypes, tables
 
 SQLITE_BUSY_SECONDS = 30.0
-DEEDS = ("UPDATE", "DELETE")
+GUARDED_DEEDS = ("UPDATE", "DELETE")
 """What the guards of a table refuse."""
 
 
@@ -96,13 +96,13 @@ class SqliteDatabase:
             return work(self._connection)
 
     def rewrite(self, tables: Sequence[str], work: Callable[[Transaction], T]) -> T:
-        """Run a piece of work that may change rows of these tables; SQLite overwrites their former content with zeros."""
+        """Run a piece of work that may change rows of these tables; their former content is overwritten with zeros."""
 
         def unguarded(session: Transaction) -> T:
-            for table, deed in product(tables, DEEDS):
+            for table, deed in product(tables, GUARDED_DEEDS):
                 session.execute(f"DROP TRIGGER IF EXISTS {table}_no_{deed.lower()}")
             result = work(session)
-            for table, deed in product(tables, DEEDS):
+            for table, deed in product(tables, GUARDED_DEEDS):
                 session.execute(_build_guard(table, deed))
             return result
 
@@ -156,7 +156,7 @@ def statements() -> list[str]:
         f"CREATE TABLE IF NOT EXISTS {name} ({columns}) STRICT" for name, columns in tables(_SQLITE_TYPES).items()
     ]
     creations += [f"CREATE INDEX IF NOT EXISTS {name} ON {columns}" for name, columns in INDICES.items()]
-    guards = [_build_guard(table, deed) for table, deed in product(TABLE_KEYS, DEEDS)]
+    guards = [_build_guard(table, deed) for table, deed in product(TABLE_KEYS, GUARDED_DEEDS)]
     return [
         *creations,
         *guards,

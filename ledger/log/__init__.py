@@ -13,7 +13,6 @@ from ...lazy import lazy_names
 if TYPE_CHECKING:
     from .checkpoint import Checkpoint as Checkpoint, CheckpointPolicy as CheckpointPolicy
     from .comparison import LogFinding as LogFinding
-    from .erasure import Erasure as Erasure, ErasureRecord as ErasureRecord, Mention as Mention
     from .export import (
         SignedLog as SignedLog,
         export_log as export_log,
@@ -23,7 +22,8 @@ if TYPE_CHECKING:
     from .keys import KeyFolder as KeyFolder
     from .note import NoteError as NoteError, SignedNote as SignedNote, read_log_text as read_log_text
     from .proof import PROOF_SUFFIX as PROOF_SUFFIX, InclusionProof as InclusionProof, prove_row as prove_row
-    from .retirement import (
+    from .upkeep.erasure import Erasure as Erasure, ErasureRecord as ErasureRecord, Mention as Mention
+    from .upkeep.retirement import (
         add_second_key as add_second_key,
         choose_lost as choose_lost,
         replace_keys as replace_keys,
@@ -43,12 +43,12 @@ else:
         {
             "checkpoint": "Checkpoint CheckpointPolicy",
             "comparison": "LogFinding",
-            "erasure": "Erasure ErasureRecord Mention",
+            "upkeep.erasure": "Erasure ErasureRecord Mention",
             "export": "SignedLog export_log read_signed_log verify_export",
             "keys": "KeyFolder",
             "note": "NoteError SignedNote read_log_text",
             "proof": "PROOF_SUFFIX InclusionProof prove_row",
-            "retirement": "add_second_key choose_lost replace_keys",
+            "upkeep.retirement": "add_second_key choose_lost replace_keys",
             "verification": "LogReading OutsideCheckpoint",
             "witness": "LogWitness WitnessRefusal keep_cosigned recall_cosigned trust_log",
             "workspace": "verify_workspace",

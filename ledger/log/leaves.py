@@ -10,7 +10,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -108,11 +107,9 @@ class LoggedDatabase:
 
     def rewrite(self, tables: Sequence[str], work: Callable[[LoggedTransaction], T]) -> T:
         """Run a piece of work that may change rows of these tables, as `Database.rewrite` does."""
-        return self._log(partial(self._database.rewrite, tables), work)
+        return self._log(lambda logged: self._database.rewrite(tables, logged), work)
 
-    def _log(
-        self, write: Callable[[Callable[[Transaction], T]], T], work: Callable[[LoggedTransaction], T]
-    ) -> T:
+    def _log(self, write: Callable[[Callable[[Transaction], T]], T], work: Callable[[LoggedTransaction], T]) -> T:
         """Run a piece of work in a transaction of the database, and say that leaves were added."""
         leaves = 0
 

@@ -22,8 +22,8 @@ from .keys import LOG_KEY, SIGNED, WORKSPACES, KeyFolder
 from .leaves import SALT_SIZE, STATE_TABLE, LoggedTransaction, encode_leaf
 from .note import KIND_LOG, NoteError, SignedNote, SigningKey, VerifierKey, decode_base64
 from .reader import digest_row, read_rows
-from .retirement import find_second_key, record_retirements, refuse_retired
 from .tree import HASH_SIZE, Frontier, encode_nodes, hash_leaf
+from .upkeep.retirement import find_second_key, record_retirements, refuse_retired
 
 BATCH_SECONDS = 1.0
 """How long a leaf waits for others before all are signed."""

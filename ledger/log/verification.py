@@ -12,12 +12,12 @@ from typing import Any
 from ..database.schema import LOGGED_TABLES
 from .checkpoint import Checkpoint, CheckpointPolicy
 from .comparison import LogFinding, LoggedTable
-from .erasure import read_erasures
 from .leaves import STATE_TABLE, LoggedRow
 from .note import NoteError, SignedNote, VerifierKey
 from .reader import RunQuery, read_rows
-from .retirement import describe_retirements, find_late_signatures, read_notes
 from .tree import Frontier, encode_nodes, hash_leaf
+from .upkeep.erasure import read_erasures
+from .upkeep.retirement import describe_retirements, find_late_signatures, read_notes
 
 MAX_CLOCK_STEP = timedelta(days=1)
 """Largest step back in time that is no finding: machines that share a database have clocks of their own."""

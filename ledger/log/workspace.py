@@ -13,10 +13,10 @@ from ..files.objects import Bodies
 from ..registers import RECORDED_FILES
 from .checkpoint import Checkpoint, CheckpointPolicy
 from .comparison import LogFinding
-from .erasure import find_lost_bodies, read_erasures
 from .keys import COSIGNED, SIGNED, WITNESS_LIST, WORKSPACES, KeyFolder
 from .note import SignedNote
 from .reader import RunQuery, read_record
+from .upkeep.erasure import find_lost_bodies, read_erasures
 from .verification import LogReading, OutsideCheckpoint, verify_record
 
 

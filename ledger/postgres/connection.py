@@ -185,7 +185,7 @@ class PostgresDatabase:
         return self._link.repeated(lambda connection: _run_transaction(connection, (_BEGIN_WRITE, "COMMIT"), work))
 
     def rewrite(self, tables: Sequence[str], work: Callable[[Transaction], T]) -> T:
-        """Run a piece of work that may change rows of these tables; others wait for it, then the old rows are vacuumed."""
+        """Run a piece of work that may change rows of these tables; others wait for it, and old rows are vacuumed."""
         names = [(f"{POSTGRES_SCHEMA}.{table}", f"TRIGGER {table}_append_only") for table in tables]
 
         def unguarded(session: Transaction) -> T:
@@ -197,8 +197,8 @@ class PostgresDatabase:
             return result
 
         result = self.write(unguarded)
-        for table, _ in names:
-            self._link.repeated(lambda connection, table=table: connection.execute(f"VACUUM {table}").rowcount)  # type: ignore[misc]
+        vacuum = f"VACUUM {', '.join(table for table, _ in names)}"
+        self._link.repeated(lambda connection: connection.execute(vacuum))
         return result
 
     def read(self, work: Callable[[Transaction], T]) -> T:

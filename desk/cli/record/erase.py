@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ....ledger.log import Erasure, Mention
 
 SCOPE = "risk:approve"
-MAX_SHOWN = 20
+MAX_PLACES_SHOWN = 20
 MAX_READ_BYTES = 64 << 20
 """Larger files of runs are not searched for a name."""
 Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is kept with the erasure.")]
@@ -111,11 +111,11 @@ def _show(
     (what, count), *_ = counts.items()
     nothing = f"{count} {what} would be erased" if count else "the record holds nothing to erase"
     print_plain(done.describe() if done else nothing)
-    for one in mentions[:MAX_SHOWN]:
+    for one in mentions[:MAX_PLACES_SHOWN]:
         print_plain(f"stays: {one.table} {one.number}: {one.reason}")
-    for file in files[:MAX_SHOWN]:
+    for file in files[:MAX_PLACES_SHOWN]:
         print_plain(f"not touched: {file}")
-    if len(mentions) > MAX_SHOWN or len(files) > MAX_SHOWN:
+    if len(mentions) > MAX_PLACES_SHOWN or len(files) > MAX_PLACES_SHOWN:
         print_plain(f"{len(mentions)} rows and {len(files)} files in all; --json lists every one")
 
 
@@ -123,6 +123,6 @@ def _find_files(workspace: Path, person: str) -> Iterator[str]:
     """Yield the files of runs in which a name stands: reports, results and tables that were written already."""
     pattern = re.compile(rb"(?<!\w)" + re.escape(person.strip().encode()) + rb"(?!\w)", re.IGNORECASE)
     for path in sorted((workspace / "runs").rglob("*")):
-        if path.is_file() and not path.is_symlink() and path.stat().st_size <= MAX_READ_BYTES:
-            if pattern.search(path.read_bytes()):
-                yield path.relative_to(workspace).as_posix()
+        is_readable = path.is_file() and not path.is_symlink() and path.stat().st_size <= MAX_READ_BYTES
+        if is_readable and pattern.search(path.read_bytes()):
+            yield path.relative_to(workspace).as_posix()

@@ -26,7 +26,7 @@ from alphaloom.ledger.log import (
     verify_workspace,
 )
 from alphaloom.ledger.log.note import KIND_LOG, KIND_ML_DSA, SigningKey
-from alphaloom.ledger.log.retirement import ML_DSA_KEY
+from alphaloom.ledger.log.upkeep.retirement import ML_DSA_KEY
 
 from ..test_store import CALL
 from .conftest import DAY, go_on, shell
@@ -171,7 +171,7 @@ def test_a_text_that_is_evidence_is_not_erased(workspace: Path, keys: KeyFolder)
         with pytest.raises(AlphaloomError, match="is evidence"):
             ledger.erasures.find_text(texts["proof"])
         for wrong in ("", "0123"):
-            with pytest.raises(AlphaloomError, match="begin so|no stored text"):
+            with pytest.raises(AlphaloomError, match=r"begin so|no stored text"):
                 ledger.erasures.find_text(wrong)
         with pytest.raises(AlphaloomError, match="too short"):
             ledger.erasures.find_person(" A ")
@@ -242,7 +242,11 @@ def test_a_second_signature_against_quantum_computers_is_asked_for_by_a_policy(
         ledger.signer.sign(anew=True)
     log, reading = read_signed_log(workspace, keys), verify_workspace(workspace, keys)
     second = next(key for key, _, _ in reading.keys if key.kind == KIND_ML_DSA)
-    assert (reading.findings, log.key.kind, set(log.note.signers([second, log.key]))) == ((), KIND_LOG, {second, log.key})
+    assert (reading.findings, log.key.kind, set(log.note.signers([second, log.key]))) == (
+        (),
+        KIND_LOG,
+        {second, log.key},
+    )
     both = CheckpointPolicy.parse(f"log {log.key}\nlog {second}\nquorum none\n")
     assert verify_workspace(workspace, keys, policy=both).findings == ()
     (first,) = [line for line in log.note.signatures if line.key_id == log.key.id]

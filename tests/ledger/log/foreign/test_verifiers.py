@@ -1,7 +1,8 @@
 """Verifiers that are not ours agree with ours: `make foreign-log` installs them and runs this.
 
-aics-tlog and tlog-scales (Apache-2.0) run on Python 3.12 in an environment of their own, golang.org/x/mod/sumdb (BSD-3-Clause),
-the implementation of Go's checksum database, where Go and Debian's golang-golang-x-mod-dev are installed.
+aics-tlog and tlog-scales (Apache-2.0) run on Python 3.12 in an environment of their own. golang.org/x/mod/sumdb
+(BSD-3-Clause), the implementation of Go's checksum database, runs where Go and Debian's golang-golang-x-mod-dev are
+installed.
 """
 
 from __future__ import annotations
@@ -49,10 +50,12 @@ def sign(entries: list[bytes]) -> SignedNote:
 
 @pytest.fixture
 def folder(tmp_path: Path, workspace: Path, keys: KeyFolder) -> Path:
-    """Everything that the verifiers read: proofs for all sizes, notes, two logs as tiles, a proof of a workspace's row."""
+    """What the verifiers read: proofs for all sizes, notes, two logs as tiles, a proof of a workspace's row."""
     entries = [f"entry {number}".encode() for number in range(len(SIZES) - 1)]
     leaves = [hash_leaf(entry) for entry in entries]
-    inclusion = [(index, size, encode(prove_inclusion(leaves[:size], index))) for size in SIZES for index in range(size)]
+    inclusion = [
+        (index, size, encode(prove_inclusion(leaves[:size], index))) for size in SIZES for index in range(size)
+    ]
     consistency = [
         (old, size, encode(prove_consistency(leaves[:size], old))) for size in SIZES for old in range(size + 1)
     ]
@@ -89,7 +92,9 @@ def run(words: list[str], **environment: str) -> dict[str, Any]:
 def find_python() -> str:
     python = INSTALLED / "bin" / "python"
     if not python.exists():
-        pytest.skip(f"no verifiers in {INSTALLED}: `make foreign-log` installs them, with Python 3.12 and a package index")
+        pytest.skip(
+            f"no verifiers in {INSTALLED}: `make foreign-log` installs them, with Python 3.12 and a package index"
+        )
     return str(python)
 
 

@@ -1,7 +1,7 @@
 """A verifier that is not ours, run in an environment of its own: `python verify.py aics|scales FOLDER`.
 
-It reads what Alphaloom wrote into the folder (`cases.json`, a log as static files, a proof), verifies all of it, makes the
-same proofs itself, and prints what it counted and a checkpoint that it signed.
+It reads what Alphaloom wrote into the folder (`cases.json`, a log as static files, a proof), verifies all of it, makes
+the same proofs itself, and prints what it counted and a checkpoint that it signed.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -33,10 +34,8 @@ class Aics:
     """The package aics-tlog: Ed25519 alone."""
 
     def __init__(self, folder: Path, leaves: list[bytes]) -> None:
-        import aics_tlog
-
-        self.tlog: Any = aics_tlog
-        self.tree = aics_tlog.MerkleTree()
+        self.tlog = import_module("aics_tlog")
+        self.tree = self.tlog.MerkleTree()
         self.tree.extend(leaves)
 
     def root(self, size: int) -> bytes:
@@ -85,10 +84,10 @@ class Scales:
     """The package tlog-scales: Ed25519 and ML-DSA-44."""
 
     def __init__(self, folder: Path, leaves: list[bytes]) -> None:
-        from tlog_scales import backend, reader, signing, tiles, tlog
-
-        self.signing, self.tiles, self.tlog, self.backend, self.reader = signing, tiles, tlog, backend, reader
-        self.tree = reader.TilesReader(backend.LocalBackend(folder / "small"))
+        self.signing, self.tiles, self.tlog, self.backend, self.reader = (
+            import_module(f"tlog_scales.{name}") for name in ("signing", "tiles", "tlog", "backend", "reader")
+        )
+        self.tree = self.reader.TilesReader(self.backend.LocalBackend(folder / "small"))
         self.tree.set_size(len(leaves))
 
     def root(self, size: int) -> bytes:

@@ -1,4 +1,4 @@
-"""Keys that come and go: a lost or stolen key is retired with the time and the reason, and the desk signs with a new one.
+"""Keys that come and go: a lost or stolen key is retired with the time and reason, and the desk signs with a new one.
 
 The desk's folder lists the public keys that it retired, so that every log that one of them signed learns of it when the
 desk next signs there: as a row with its leaf. The checkpoint over that row has the new key's signature. A checkpoint
@@ -14,16 +14,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import LedgerError
-from ..files.objects import write_whole
-from ..files.private import make_folder
-from .checkpoint import Checkpoint
-from .comparison import LogFinding
-from .keys import LOG_KEY, SIGNED, KeyFolder
-from .leaves import LoggedRow, LoggedTransaction
-from .note import KIND_LOG, KIND_ML_DSA, SEED_SIZE, NoteError, SignedNote, SigningKey, VerifierKey
-from .post_quantum import derive_public
-from .reader import RunQuery
+from ...errors import LedgerError
+from ...files.objects import write_whole
+from ...files.private import make_folder
+from ..checkpoint import Checkpoint
+from ..comparison import LogFinding
+from ..keys import LOG_KEY, SIGNED, KeyFolder
+from ..leaves import LoggedRow, LoggedTransaction
+from ..note import KIND_LOG, KIND_ML_DSA, SEED_SIZE, NoteError, SignedNote, SigningKey, VerifierKey, derive_public
+from ..reader import RunQuery
 
 ML_DSA_KEY = "log.ml-dsa.key"
 """File of the second key that signs the desk's checkpoints, where there is one."""
@@ -150,7 +149,9 @@ def choose_lost(run_query: RunQuery, keys: KeyFolder, key_id: str) -> list[Verif
         If no key, or more than one desk's, can be meant.
     """
     gone = {vkey for (vkey,) in run_query("SELECT vkey FROM retirements")}
-    named = [VerifierKey.parse(vkey) for (vkey,) in run_query("SELECT vkey FROM log_keys ORDER BY id") if vkey not in gone]
+    named = [
+        VerifierKey.parse(vkey) for (vkey,) in run_query("SELECT vkey FROM log_keys ORDER BY id") if vkey not in gone
+    ]
     if key_id:
         found = [key for key in named if key.id.hex() == key_id]
     else:

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-from ..database.schema import LOGGED_TABLES, TABLE_KEYS, list_columns
-from ..digest import canonical_json, compute_digest
-from ..errors import LedgerError
-from ..files.objects import Bodies
-from .leaves import STATE_TABLE, LoggedDatabase, LoggedTransaction
-from .reader import RunQuery, digest_row, read_rows
+from ...database.schema import LOGGED_TABLES, TABLE_KEYS, list_columns
+from ...digest import JSON, canonical_json, compute_digest
+from ...errors import LedgerError
+from ...files.objects import Bodies
+from ..leaves import STATE_TABLE, LoggedDatabase, LoggedTransaction
+from ..reader import RunQuery, digest_row, read_rows
 
 PERSONAL_KINDS = (
     "review",
@@ -119,7 +119,9 @@ class ErasureRecord:
         return found, list(_find_mentions(self._database.rows, pattern, set(found)))
 
     def erase_person(self, name: str, by: str, why: str) -> Erasure | None:
-        """Replace the name of a person in decisions and comments by a mark with the erasure's number; None if it is nowhere.
+        """Replace the name of a person in decisions and comments by a mark with the erasure's number.
+
+        None if it stands in none of them.
 
         Raises
         ------
@@ -136,8 +138,8 @@ class ErasureRecord:
             for table, key, row, body in list(_find_named(run_query, pattern, f"[erased {number}]")):
                 changed = row | {"body": body}
                 session.execute(f"UPDATE {table} SET body = ? WHERE {key} = ?", (body, row[key]))
-                digests = [compute_digest(one["body"]) for one in (row, changed)]
-                changes.append(RowErasure(table, row[key], *digests, digest_row(row), digest_row(changed)))
+                before, after = (compute_digest(one["body"]) for one in (row, changed))
+                changes.append(RowErasure(table, row[key], before, after, digest_row(row), digest_row(changed)))
             return changes
 
         return self._erase(PERSONAL_TABLES, replace_names, (), by, why)
@@ -219,7 +221,7 @@ class ErasureRecord:
             rows = change(session, last + 1)
             if not rows and not objects:
                 return None
-            body = {"by": by, "why": why, "rows": [asdict(row) for row in rows], "objects": objects}
+            body: JSON = {"by": by, "why": why, "rows": [asdict(row) for row in rows], "objects": objects}
             session.append("erasures", {"at": at, "body": canonical_json(body)})
             return Erasure(last + 1, at, by, why, tuple(rows), objects)
 
@@ -238,7 +240,7 @@ def read_erasures(run_query: RunQuery) -> list[Erasure]:
 
 
 def find_lost_bodies(run_query: RunQuery, objects: Bodies, erasures: Sequence[Erasure]) -> Iterator[tuple[int, str]]:
-    """Yield the number of a model call and the digest of its prompt or reply, where that is gone and nobody erased it."""
+    """Yield the number of a model call and the digest of its prompt or reply, if that is gone without an erasure."""
     present = objects.names() | {digest for erasure in erasures for digest in erasure.objects}
     for number, body in run_query("SELECT seq, body FROM calls ORDER BY seq"):
         for digest in _CALL_BODIES.findall(body):
@@ -275,9 +277,7 @@ def _replace(value: Any, pattern: re.Pattern[str], mark: str) -> Any:
     return [_replace(part, pattern, mark) for part in value] if isinstance(value, list) else value
 
 
-def _find_mentions(
-    run_query: RunQuery, pattern: re.Pattern[str], erased: set[tuple[str, int]]
-) -> Iterator[Mention]:
+def _find_mentions(run_query: RunQuery, pattern: re.Pattern[str], erased: set[tuple[str, int]]) -> Iterator[Mention]:
     """Yield the rows in which a name stays: as a part of a column, or of a body that verdicts or accounts rest on."""
     for table in LOGGED_TABLES:
         for number, row in read_rows(run_query, table):
