@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, suppress
 from datetime import datetime
 from pathlib import Path
 from secrets import token_bytes
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from .database.home import Home, has_record
 from .database.protocol import explained
 from .database.register import Register
 from .digest import canonical_json
+from .errors import AlphaloomError
 from .files.private import make_folder
 from .library import Library
 from .log.keys import KeyFolder
-from .log.leaves import LoggedDatabase
-from .log.signing import CheckpointSigner, begin_log
+from .log.leaves import LoggedDatabase, LoggedTransaction
+from .log.signing import CheckpointSigner, begin_log, is_empty
 from .log.upkeep.erasure import ErasureRecord
 from .postgres.connection import PostgresLink
 from .records import Attempt, Evaluation, VerdictRow
@@ -28,6 +29,9 @@ from .registers import ArtefactRegister, CallRegister, EventRegister
 from .reservations import Holds
 from .runs import RunRecord
 from .trials import TrialRecord
+
+if TYPE_CHECKING:
+    from .calls.heads import Head
 
 AT_HAND_BYTES = 4 << 20
 """Characters of JSON text that are cached, those read last; as Python objects they take about five times as much."""
@@ -69,12 +73,16 @@ class Ledger:
     """
 
     def __init__(self, home: Home, now: Callable[[], str], keys: KeyFolder, draw_salt: Callable[[int], bytes]) -> None:
-        self._home = home
+        self._home, self._now = home, now
         self.workspace = home.workspace
-        opened, self.objects = home.opened()
-        begin_log(opened, self.objects, now, draw_salt)
+        is_new = not has_record(home.workspace)
+        opened, self.objects = home.opened(
+            lambda session, put: begin_log(LoggedTransaction(session, draw_salt), put, now)
+        )
         self.signer = CheckpointSigner(opened, keys, now, draw_salt, self.workspace)
         database = self._database = LoggedDatabase(opened, draw_salt, self.signer.schedule)
+        if is_new or (is_empty(opened) and not any((self.workspace / "runs").iterdir())):
+            self.signer.begin()
         self.runs = RunRecord(database, self.workspace / "runs", now)
         self.trials = TrialRecord(database, now)
         self.attempts = Register(database, "attempts", Attempt, now)
@@ -129,9 +137,32 @@ class Ledger:
 
     def close(self) -> None:
         """Close the ledger; a second time does nothing."""
-        self.holds.close()
-        self.signer.close()
-        self._database.close()
+        try:
+            self.holds.close()
+            self._anchor_calls()
+            self.signer.close()
+        finally:
+            self._database.close()
+
+    def _anchor_calls(self) -> None:
+        """Record the heads of the tool calls of this workspace: a chain that is cut or taken away later is missed."""
+        from .calls import CALLS_FOLDER
+        from .calls.heads import HEADS_FILE, read_heads
+
+        folder = self.workspace / CALLS_FOLDER
+        if not (folder / HEADS_FILE).is_file():
+            return
+        with suppress(AlphaloomError, OSError):  # `audit verify` says what is wrong with the heads
+            heads = [head for head in read_heads(folder).values() if head.written]
+            known = {tuple(row) for row in self._database.rows("SELECT segment, sequence FROM call_heads")}
+            new = [head for head in heads if (head.segment, head.sequence) not in known]
+            if new:
+                self._database.write(lambda session: self._add_heads(session, new))
+
+    def _add_heads(self, session: LoggedTransaction, heads: Sequence[Head]) -> None:
+        for head in heads:
+            row = {"segment": head.segment, "sequence": head.sequence, "hash": head.hash, "at": self._now()}
+            session.append("call_heads", row)
 
     def checkpoints(self, run: str) -> Path | Callable[[], PostgresLink]:
         """Return where a run's graph stores its state: a file, or a function that opens a link to the database."""

@@ -9,11 +9,11 @@ from functools import partial
 from pathlib import Path
 
 from ..errors import WorkspaceError
-from ..files.objects import Bodies, Objects, StoredObjects, read_json, write_json
+from ..files.objects import Bodies, Objects, StoredObjects, put_object, read_json, write_json
 from ..files.private import make_file, make_folder
 from ..postgres.connection import PostgresLink
 from ..postgres.server import PostgresServer, check_address
-from .protocol import Database
+from .protocol import Database, Transaction
 from .sqlite import SqliteDatabase
 
 LEDGER_FILE, ADDRESS_FILE = "ledger.sqlite", "ledger.json"
@@ -60,15 +60,25 @@ class Home:
             )
         return cls(workspace, check_address(address))
 
-    def opened(self) -> tuple[Database, Bodies]:
-        """Open the record, creating it if necessary; return the database and the store of objects."""
+    def opened(self, upgraded: Callable[[Transaction, Callable[[bytes], object]], None]) -> tuple[Database, Bodies]:
+        """Open the record, creating it if necessary; return the database and the store of objects.
+
+        `upgraded` is called when a record of an earlier version gets what it lacks: with the transaction, and with a
+        function that stores an object in it.
+        """
         if not self.address:
             make_folder(self.workspace / "objects")
             make_file(self.workspace / LEDGER_FILE)
-            return SqliteDatabase(self.workspace / LEDGER_FILE, self.refuse_lost), Objects(self.workspace / "objects")
+            objects = Objects(self.workspace / "objects")
+            file = self.workspace / LEDGER_FILE
+            return SqliteDatabase(file, self.refuse_lost, lambda session: upgraded(session, objects.put)), objects
         from ..postgres.connection import PostgresDatabase
 
-        database = PostgresDatabase(PostgresServer(self.address), self.refuse_lost)
+        database = PostgresDatabase(
+            PostgresServer(self.address),
+            self.refuse_lost,
+            lambda session: upgraded(session, partial(put_object, session)),
+        )
         if not (self.workspace / ADDRESS_FILE).is_file():
             write_json(self.workspace / ADDRESS_FILE, {"address": self.address})
         return database, StoredObjects(database)

@@ -12,7 +12,8 @@ from dataclasses import asdict, dataclass
 SCHEMA_VERSION = 6
 """Version 2 added the status of library factors (`standings`, `sightings`, `watches`), 3 the trigger against replacing
 rows from outside, 4 budget reservations (`holds`, `releases`), 5 fingerprints of data by content (`fingerprints`),
-6 the transparency log (`leaves`, `log_keys`, `log_checkpoints`, `retirements`) and `erasures`.
+6 the transparency log (`leaves`, `log_keys`, `log_checkpoints`, `retirements`), `erasures`, and the heads of the record
+of tool calls (`call_heads`).
 
 Opening an older store adds what it lacks.
 The graph of a campaign has a table `checkpoints` of its own beside these.
@@ -105,6 +106,13 @@ _TABLE_TEMPLATES: dict[str, str] = {
     hold {integer} PRIMARY KEY REFERENCES holds (id),
     why  {text} NOT NULL,
     at   {text} NOT NULL""",
+    "call_heads": """
+    id       {serial},
+    segment  {text} NOT NULL,
+    sequence {integer} NOT NULL,
+    hash     {text} NOT NULL,
+    at       {text} NOT NULL,
+    UNIQUE (segment, sequence)""",
     "leaves": "id {serial}, entry {text} NOT NULL",
     "log_keys": "id {serial}, vkey {text} NOT NULL, why {text} NOT NULL, at {text} NOT NULL",
     "retirements": "id {serial}, vkey {text} NOT NULL, why {text} NOT NULL, at {text} NOT NULL",
@@ -115,7 +123,13 @@ _TABLE_TEMPLATES: dict[str, str] = {
     nodes {text} NOT NULL,
     note  {text} NOT NULL""",
 }
-INDICES = {"calls_by_key": "calls (key)", "calls_by_time": "calls (at)"}
+SCHEMA_PART_GONE = "it is gone"
+"""What is said of a table, an index or a trigger that a database lacks."""
+INDICES = {
+    "calls_by_key": "calls (key)",
+    "calls_by_time": "calls (at)",
+    "log_checkpoints_by_size": "log_checkpoints (size)",
+}
 
 _WINDOW_KEY = ("dataset", "first_day", "last_day", "names")
 TABLE_KEYS: dict[str, tuple[tuple[str, ...], ...]] = {
@@ -130,6 +144,7 @@ TABLE_KEYS: dict[str, tuple[tuple[str, ...], ...]] = {
     "fingerprints": (("id",),),
     "holds": (("id",), ("name",)),
     "releases": (("hold",),),
+    "call_heads": (("id",), ("segment", "sequence")),
     "leaves": (("id",),),
     "log_keys": (("id",),),
     "retirements": (("id",),),

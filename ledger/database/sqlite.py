@@ -10,14 +10,14 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from ..errors import WorkspaceError
 from .protocol import T, Transaction, explained, workspace_error
-from .schema import INDICES, SCHEMA_VERSION, TABLE_KEYS, ColumnTypes, tables
+from .schema import INDICES, SCHEMA_PART_GONE, SCHEMA_VERSION, TABLE_KEYS, ColumnTypes, tables
 
 SQLITE_BUSY_SECONDS = 30.0
 GUARDED_DEEDS = ("UPDATE", "DELETE")
@@ -40,11 +40,17 @@ def begin_immediate(connection: sqlite3.Connection) -> Iterator[None]:
 class SqliteDatabase:
     """The ledger's file; every write is one immediate transaction and is on the disk when it returns.
 
-    `before_making` is called before tables are created in an empty file; it may raise to refuse that.
+    `before_making` is called before tables are created in an empty file; it may raise to refuse that. `upgraded` is
+    called in the transaction that adds to a file of an earlier version what it lacks.
     """
 
-    def __init__(self, path: Path, before_making: Callable[[], None] = lambda: None) -> None:
-        self._path, self._before_making = path, before_making
+    def __init__(
+        self,
+        path: Path,
+        before_making: Callable[[], None] = lambda: None,
+        upgraded: Callable[[Transaction], None] = lambda _: None,
+    ) -> None:
+        self._path, self._before_making, self._upgraded = path, before_making, upgraded
         self._lock = threading.RLock()
         with self._lock, explained(path):
             self._connection = sqlite3.connect(
@@ -74,10 +80,12 @@ class SqliteDatabase:
         if version < SCHEMA_VERSION:
             self.write(self._create_tables)
 
-    @staticmethod
-    def _create_tables(session: Transaction) -> None:
+    def _create_tables(self, session: Transaction) -> None:
+        (version,) = session.execute("PRAGMA user_version").fetchone()  # another process may have been faster
         for statement in statements():
             session.execute(statement)
+        if 0 < version < SCHEMA_VERSION:
+            self._upgraded(session)
 
     def _enable_wal(self) -> None:
         """Switch to write-ahead logging; retry, because SQLite does not wait for another process that switches too."""
@@ -147,6 +155,28 @@ class SqliteDatabase:
             self._connection.close()
 
 
+def list_schema_changes(run_query: Callable[[str], Sequence[tuple[Any, ...]]]) -> Iterator[tuple[str, str]]:
+    """Yield the tables, indices and triggers that are not as this version makes them, each with what differs.
+
+    A trigger of somebody else can change what is written while it is written, so that row and leaf agree.
+    """
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as empty:
+        for statement in statements():
+            empty.execute(statement)
+        expected = {(kind, name): sql for kind, name, sql in empty.execute(_LIST_SCHEMA)}
+    for kind, name, sql in run_query(_LIST_SCHEMA):
+        made = expected.pop((kind, name), None)
+        if made is None:
+            yield f"{kind} {name}", "the ledger has no such thing: somebody added it"
+        elif made.split() != str(sql).split():
+            yield f"{kind} {name}", "it was changed"
+    for kind, name in expected:
+        yield f"{kind} {name}", SCHEMA_PART_GONE
+
+
+_LIST_SCHEMA = (
+    "SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY type, name"
+)
 _SQLITE_TYPES = ColumnTypes(serial="INTEGER PRIMARY KEY", integer="INTEGER", text="TEXT")
 
 

@@ -52,7 +52,7 @@ class StoredObjects:
         """Store bytes and return their digest; storing them again does nothing."""
         name = compute_digest(body)
         if not self._database.rows("SELECT 1 FROM objects WHERE digest = ?", (name,)):
-            self._database.write(lambda session: session.execute(_ADD_OBJECT, (name, body)).rowcount)
+            self._database.write(lambda session: put_object(session, body))
         return name
 
     def where(self, name: str) -> None:
@@ -89,7 +89,13 @@ class StoredObjects:
 
 
 _GONE_HINT = "`alphaloom record verify` says whether somebody erased it, when and why."
-_ADD_OBJECT = "INSERT INTO objects VALUES (?, ?) ON CONFLICT DO NOTHING"
+
+
+def put_object(session: Transaction, body: bytes) -> str:
+    """Store bytes in the table of objects, in a transaction; return their digest."""
+    name = compute_digest(body)
+    session.execute("INSERT INTO objects VALUES (?, ?) ON CONFLICT DO NOTHING", (name, body))
+    return name
 
 
 class Objects:

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
         read_signed_log as read_signed_log,
         verify_export as verify_export,
     )
-    from .keys import KeyFolder as KeyFolder
+    from .keys import COSIGNED as COSIGNED, KeyFolder as KeyFolder
     from .note import NoteError as NoteError, SignedNote as SignedNote, read_log_text as read_log_text
     from .proof import PROOF_SUFFIX as PROOF_SUFFIX, InclusionProof as InclusionProof, prove_row as prove_row
+    from .reader import is_logged as is_logged, spell_path as spell_path
     from .upkeep.erasure import Erasure as Erasure, ErasureRecord as ErasureRecord, Mention as Mention
     from .upkeep.retirement import (
         add_second_key as add_second_key,
@@ -33,10 +34,9 @@ if TYPE_CHECKING:
         LogWitness as LogWitness,
         WitnessRefusal as WitnessRefusal,
         keep_cosigned as keep_cosigned,
-        recall_cosigned as recall_cosigned,
         trust_log as trust_log,
     )
-    from .workspace import verify_workspace as verify_workspace
+    from .workspace import read_call_heads as read_call_heads, verify_workspace as verify_workspace
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
@@ -45,12 +45,13 @@ else:
             "comparison": "LogFinding",
             "upkeep.erasure": "Erasure ErasureRecord Mention",
             "export": "SignedLog export_log read_signed_log verify_export",
-            "keys": "KeyFolder",
+            "keys": "COSIGNED KeyFolder",
             "note": "NoteError SignedNote read_log_text",
             "proof": "PROOF_SUFFIX InclusionProof prove_row",
+            "reader": "is_logged spell_path",
             "upkeep.retirement": "add_second_key choose_lost replace_keys",
             "verification": "LogReading OutsideCheckpoint",
-            "witness": "LogWitness WitnessRefusal keep_cosigned recall_cosigned trust_log",
-            "workspace": "verify_workspace",
+            "witness": "LogWitness WitnessRefusal keep_cosigned trust_log",
+            "workspace": "read_call_heads verify_workspace",
         },
     )

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..files.objects import PUBLIC_FILE_MODE, write_whole
-from .checkpoint import Checkpoint, CheckpointPolicy
+from .checkpoint import Checkpoint, CheckpointPolicy, is_decimal
 from .comparison import LogFinding
 from .keys import COSIGNED, KeyFolder
 from .note import NoteError, SignedNote, VerifierKey, read_log_text
 from .reader import RunQuery, read_record
 from .tiles import ENTRIES_LEVEL, build_bundles, build_tiles, read_leaves, split_bundle
-from .tree import compute_root, hash_leaf
+from .tree import HASH_SIZE, compute_root, hash_leaf
 
 CHECKPOINT_FILE, KEY_FILE = "checkpoint", "vkey"
 
@@ -56,7 +56,7 @@ def read_signed_log(workspace: Path, keys: KeyFolder) -> SignedLog:
         if not signers:
             raise NoteError("no key that the log names has signed its last checkpoint")
         rows = run_query(f"SELECT entry FROM leaves WHERE id <= {checkpoint.size} ORDER BY id")
-        seen = [kept for kept in keys.recall(COSIGNED, checkpoint.origin) if kept.text == note.text]
+        seen = [one.note for one in keys.recall(COSIGNED, checkpoint.origin) if one.note.text == note.text]
         note = note.with_signatures([signature for kept in seen for signature in kept.signatures])
         return SignedLog(note, signers[-1], tuple(entry.encode() for (entry,) in rows))
 
@@ -101,9 +101,9 @@ def verify_export(folder: Path, policy: CheckpointPolicy | None = None) -> Expor
     checkpoint = Checkpoint.parse(note.text)
     keys = [*policy.logs, *policy.witnesses.values()] if policy else [_read_key(folder)]
     signed = note.signers(keys)
-    if not (policy.accepts(signed) if policy else signed):
-        raise NoteError("the checkpoint has not the signatures that are asked for", field="checkpoint")
-    if any(key.name != checkpoint.origin for key in signed if policy is None or key in policy.logs):
+    if not (policy.accepts(signed, checkpoint.origin) if policy else signed):
+        raise NoteError("the checkpoint lacks the signatures that the policy asks for", field="checkpoint")
+    if policy is None and any(key.name != checkpoint.origin for key in signed):
         raise NoteError("the checkpoint is of another log than its key", field="checkpoint", got=checkpoint.origin)
     with_entries = (folder / "tile" / ENTRIES_LEVEL).is_dir()
     findings = tuple(_check_files(folder, checkpoint, with_entries=with_entries))
@@ -129,18 +129,27 @@ def _check_files(folder: Path, checkpoint: Checkpoint, *, with_entries: bool) ->
             yield LogFinding("log", name, "it is missing, or is not what the leaves give")
     if with_entries:
         yield from _check_entries(folder, leaves)
+    bundles = {name for name, _ in build_bundles([b""] * len(leaves))} if with_entries else set()
+    full = {name.partition(".p/")[0]: tile for name, tile in expected.items()}
     for path in sorted((folder / "tile").rglob("*")):
         name = path.relative_to(folder).as_posix()
-        if path.is_file() and name not in expected and not name.startswith(f"tile/{ENTRIES_LEVEL}/"):
-            yield from _check_older_tile(name, path.read_bytes(), leaves)
+        if path.is_file() and name not in expected and name not in bundles:
+            body, (stem, _, width) = path.read_bytes(), name.partition(".p/")
+            if name.startswith(f"tile/{ENTRIES_LEVEL}/"):
+                known = full.get(stem.replace(f"tile/{ENTRIES_LEVEL}/", "tile/0/"), b"")
+                body = _hash_entries(body)
+            else:
+                known = full.get(stem, b"")
+            if not is_decimal(width) or not body or len(body) != int(width) * HASH_SIZE or not known.startswith(body):
+                yield LogFinding("log", name, "it is no file of this log")
 
 
-def _check_older_tile(name: str, body: bytes, leaves: Sequence[bytes]) -> Iterator[LogFinding]:
-    """Check a file that this checkpoint does not need: a partial tile of an earlier export begins a fuller one."""
-    stem, _, width = name.partition(".p/")
-    full = {path.partition(".p/")[0]: tile for path, tile in build_tiles(leaves)}
-    if not width.isdecimal() or not full.get(stem, b"").startswith(body) or len(body) != int(width) * 32:
-        yield LogFinding("log", name, "it is no tile of this log")
+def _hash_entries(bundle: bytes) -> bytes:
+    """Return the hashes of the entries of a bundle, one after the other; empty if it is none."""
+    try:
+        return b"".join(hash_leaf(entry) for entry in split_bundle(bundle))
+    except ValueError:
+        return b""
 
 
 def _check_entries(folder: Path, leaves: Sequence[bytes]) -> Iterator[LogFinding]:

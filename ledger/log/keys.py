@@ -1,33 +1,67 @@
 """The folder of a desk's keys, outside every workspace, and what the desk remembers beside them.
 
-`log.key` signs the desk's own checkpoints, `witness.key` those of other desks. `signed/` holds the last checkpoint that
-this desk signed of each of its logs, for each folder in which it signed: a copy of a workspace that is put back cannot
-take it back, and two copies that both go on are told apart. `witnessed/` holds the
-last checkpoint of each other desk that this desk signed as a witness. `cosigned/` holds, of each log of this desk, the
-checkpoints that witnesses signed. `workspaces/` holds the last checkpoint that was signed in each folder, so that the
-record of another workspace is not taken for this one's. `witnesses` lists the keys of witnesses that this desk trusts.
+`log.key` signs the desk's own checkpoints, `witness.key` those of other desks. The folders hold checkpoints:
+
+- `signed/`: the last one of each log of this desk, for each folder in which the desk signed it.
+- `workspaces/`: for each folder, the last one of each log that was begun there or came there first. A record in that
+  folder must hold one of them. A log of another name joins them only where the record holds one already.
+- `witnessed/`: the last one of each other desk that this desk signed as a witness.
+- `cosigned/`: those of this desk's logs that witnesses signed.
+- `acknowledged/`: those up to which a person accepted what the verification found.
+
+A file `.about` beside a checkpoint names the folder, log or witness. `witnesses` and `logs` list the keys that this
+desk trusts.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 from base64 import b64encode
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
+from ..database.locks import wait_for_lock
 from ..digest import compute_digest
 from ..files.objects import write_whole
 from ..files.private import make_folder
+from .checkpoint import Checkpoint
 from .note import SEED_SIZE, NoteError, SignedNote, VerifierKey, decode_base64, read_log_text
 
 KEYS_VARIABLE = "ALPHALOOM_KEYS"
 """Environment variable that names another folder, such as one on a removable disk."""
 LOG_KEY, WITNESS_KEY = "log.key", "witness.key"
 SIGNED, WITNESSED, COSIGNED, WORKSPACES = "signed", "witnessed", "cosigned", "workspaces"
+ACKNOWLEDGED = "acknowledged"
 WITNESS_LIST, LOG_LIST = "witnesses", "logs"
 """Files with the keys that this desk trusts: of witnesses, and of the logs that it witnesses; one a line."""
+
+
+@dataclass(frozen=True)
+class RememberedCheckpoint:
+    """A checkpoint that the desk keeps outside the record.
+
+    Attributes
+    ----------
+    note : SignedNote
+        The checkpoint.
+    about : str
+        The folder, log or witness that it is about; empty if it is the only one of its log.
+    is_branch : bool
+        Whether the log of this name began as the continuation of a copy, beside the original.
+    """
+
+    note: SignedNote
+    about: str = ""
+    is_branch: bool = False
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """The text of the checkpoint, read."""
+        return Checkpoint.parse(self.note.text)
 
 
 class KeyFolder:
@@ -87,38 +121,69 @@ class KeyFolder:
             ) from error
 
     def _make_seed(self, name: str) -> bytes:
+        """Make a key: whole under another name first, because a crash must not leave an empty file under this one."""
         make_folder(self.folder)
+        file, draft = self.folder / name, self.folder / f".{name}.{secrets.token_hex(8)}"
         seed = self._draw_seed(SEED_SIZE)
-        with suppress(FileExistsError):  # another process made it meanwhile: its key counts
-            handle = os.open(self.folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(handle, "w", encoding="ascii") as file:
-                file.write(b64encode(seed).decode() + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-            return seed
+        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with os.fdopen(handle, "w", encoding="ascii") as stream:
+                stream.write(b64encode(seed).decode() + "\n")
+                stream.flush()
+                os.fsync(stream.fileno())
+            with suppress(FileExistsError):  # another process made it meanwhile: its key counts
+                _link(draft, file)
+        finally:
+            draft.unlink(missing_ok=True)
         return self.find_seed(name) or seed
 
-    def remember(self, kind: str, origin: str, note: SignedNote, about: str = "") -> None:
-        """Keep a checkpoint of a log, in the place of an earlier one about the same folder or witness."""
+    def remember(
+        self, kind: str, origin: str, note: SignedNote, about: str = "", *, is_branch: bool | None = None
+    ) -> None:
+        """Keep a checkpoint of a log, in the place of a smaller one about the same folder, log or witness.
+
+        Two processes may sign one after the other and come here in the other order: the larger checkpoint stays.
+
+        Raises
+        ------
+        NoteError
+            If the folder cannot be written.
+        """
         file = self._find_file(kind, origin, about)
-        make_folder(file.parent)
-        if about and not (named := file.with_suffix(".about")).is_file():
-            write_whole(named, about.encode())
-        write_whole(file, str(note).encode())
+        with self._changing(file.parent):
+            last = _read_remembered(file)
+            if last is not None and last.checkpoint.size > Checkpoint.parse(note.text).size:
+                return
+            branch = is_branch if is_branch is not None else last is not None and last.is_branch
+            if about and (last is None or last.is_branch != branch):
+                write_whole(file.with_suffix(".about"), json.dumps({"about": about, "branch": branch}).encode())
+            write_whole(file, str(note).encode())
 
-    def recall(self, kind: str, origin: str) -> list[SignedNote]:
-        """Return the checkpoints that are kept of a log; what cannot be read is left out."""
-        return [note for _, note in self.recall_by_place(kind, origin)]
+    def forget(self, kind: str, origin: str, about: str) -> None:
+        """Drop the checkpoint about a folder, log or witness."""
+        file = self._find_file(kind, origin, about)
+        with self._changing(file.parent):
+            file.unlink(missing_ok=True)
+            file.with_suffix(".about").unlink(missing_ok=True)
 
-    def recall_by_place(self, kind: str, origin: str) -> list[tuple[str, SignedNote]]:
-        """Return the checkpoints that are kept of a log, each with the folder or witness that it is about."""
-        notes = []
-        for file in sorted(self._find_file(kind, origin, "").parent.glob("*.checkpoint")):
-            with suppress(OSError, ValueError, NoteError):
-                note = SignedNote.parse(file.read_text(encoding="utf-8"))
-                named = file.with_suffix(".about")
-                notes.append((named.read_text(encoding="utf-8") if named.is_file() else "", note))
-        return notes
+    @contextmanager
+    def _changing(self, folder: Path) -> Iterator[None]:
+        try:
+            make_folder(self.folder)
+            make_folder(folder)
+            with wait_for_lock(self.folder / "memory.lock"):
+                yield
+        except OSError as error:
+            raise NoteError(
+                f"no checkpoint can be kept in {folder}: {error.strerror}",
+                field=KEYS_VARIABLE,
+                hint=f"Make the folder writable, or name another one with {KEYS_VARIABLE}.",
+            ) from error
+
+    def recall(self, kind: str, origin: str) -> list[RememberedCheckpoint]:
+        """Return the checkpoints that are kept of a log, or of a folder; what cannot be read is left out."""
+        files = sorted(self._find_file(kind, origin, "").parent.glob("*.checkpoint"))
+        return [one for file in files if (one := _read_remembered(file)) is not None]
 
     def trusted(self, listed: str) -> list[VerifierKey]:
         """Return the keys of a list; `NoteError` if a line is none."""
@@ -133,5 +198,36 @@ class KeyFolder:
             write_whole(self.folder / listed, "".join(f"{one}\n" for one in (*keys, key)).encode())
 
     def _find_file(self, kind: str, origin: str, about: str) -> Path:
-        name = compute_digest(about)[:16] if about else "last"
-        return self.folder / kind / compute_digest(origin)[:32] / f"{name}.checkpoint"
+        name = _digest_name(about)[:16] if about else "last"
+        return self.folder / kind / _digest_name(origin)[:32] / f"{name}.checkpoint"
+
+
+def _digest_name(name: str) -> str:
+    """Return the digest of a name, which may be a path that is no UTF-8."""
+    return compute_digest(name.encode("utf-8", "surrogateescape"))
+
+
+def _link(draft: Path, file: Path) -> None:
+    """Give a file its name, unless that is taken; `FileExistsError` then."""
+    try:
+        os.link(draft, file)
+    except FileExistsError:
+        raise
+    except OSError:  # a removable disk may know no links
+        if file.exists():
+            raise FileExistsError from None
+        draft.rename(file)
+
+
+def _read_remembered(file: Path) -> RememberedCheckpoint | None:
+    try:
+        note = SignedNote.parse(file.read_text(encoding="utf-8"))
+        Checkpoint.parse(note.text)
+    except (OSError, ValueError, NoteError):
+        return None
+    about = {}
+    with suppress(OSError, ValueError):
+        about = json.loads(file.with_suffix(".about").read_text(encoding="utf-8"))
+    if not isinstance(about, dict):
+        about = {}
+    return RememberedCheckpoint(note, str(about.get("about", "")), about.get("branch") is True)

@@ -23,10 +23,15 @@ MAX_SHOWN_CHARACTERS = 200
 """A longer text stands in a leaf as its digest, as every body does: an entry of a log has at most 65,535 bytes."""
 STATE_TABLE = "state"
 """Table that the first leaf of an older workspace names: it covers the rows that were there before the log."""
-_ADD_LEAF = "INSERT INTO leaves (entry) VALUES (?)"
 
 
-_DECODE = json.JSONDecoder().raw_decode  # faster than `json.loads` for short texts without white space around them
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number")
+
+
+_DECODE = json.JSONDecoder(
+    parse_constant=_refuse_constant
+).raw_decode  # faster than `json.loads` for short texts without white space around them
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +44,10 @@ class LoggedRow:
     @classmethod
     def parse(cls, entry: str) -> Self:
         """Read a leaf; `ValueError` if it is none."""
-        leaf, end = _DECODE(entry)
+        try:
+            leaf, end = _DECODE(entry)
+        except RecursionError:
+            raise ValueError("the leaf is nested too deeply") from None
         if end != len(entry):
             raise ValueError("something follows the leaf")
         match leaf:
@@ -86,9 +94,14 @@ class LoggedTransaction:
         statement = f"INSERT INTO {table} ({', '.join(row)}) VALUES ({marks}) ON CONFLICT DO NOTHING RETURNING {number}"
         inserted = self._session.execute(statement, tuple(row.values())).fetchall()
         for (key,) in inserted:
-            self._session.execute(_ADD_LEAF, (encode_leaf(table, {number: key, **row}, self._draw_salt(SALT_SIZE)),))
-            self.leaves += 1
+            self.add_leaf(table, {number: key, **row})
         return bool(inserted)
+
+    def add_leaf(self, table: str, row: Mapping[str, Any]) -> None:
+        """Add a leaf alone: of a row that is written elsewhere."""
+        entry = encode_leaf(table, row, self._draw_salt(SALT_SIZE))
+        self._session.execute("INSERT INTO leaves (entry) VALUES (?)", (entry,))
+        self.leaves += 1
 
 
 class LoggedDatabase:

@@ -65,7 +65,8 @@ class VerifierKey:
         _id, _, encoded = rest.partition("+")
         raw = decode_base64(encoded) or b"\x00"
         key = cls(name, raw[0], raw[1:])
-        if PUBLIC_SIZES.get(key.kind) != len(key.public) or str(key) != text.strip():
+        is_known = PUBLIC_SIZES.get(key.kind) == len(key.public)
+        if not is_known or not is_key_name(name) or str(key) != text.strip():
             raise NoteError(
                 "this is no public key of a log or a witness",
                 got=text.strip(),
@@ -172,9 +173,9 @@ class SignedNote:
     def parse(cls, note: str) -> Self:
         """Read a note; `NoteError` if it is none."""
         text, blank, lines = note.rpartition("\n\n")
-        signatures = [_read_signature(line) for line in lines.splitlines()]
+        signatures = [_read_signature(line) for line in lines.removesuffix("\n").split("\n")]
         parsed = cls(f"{text}\n", tuple(signature for signature in signatures if signature))
-        if not blank or not signatures or str(parsed) != note:
+        if not blank or not signatures or str(parsed) != note or has_control_characters(text):
             raise NoteError("this is no signed note", field="checkpoint", hint="It may have been cut or edited.")
         return parsed
 
@@ -217,6 +218,16 @@ def read_log_text(file: Path) -> str:
         raise NoteError(f"{file} is no text", field=str(file)) from error
 
 
+def is_key_name(name: str) -> bool:
+    """Return whether a text may name a key: it is not empty, and has neither white space nor a plus."""
+    return bool(name) and "+" not in name and not any(character.isspace() for character in name)
+
+
+def has_control_characters(text: str) -> bool:
+    """Return whether a text has ASCII control characters besides newlines."""
+    return any(character < " " and character != "\n" for character in text)
+
+
 def decode_base64(text: str) -> bytes | None:
     """Return the bytes of a base64 text; None unless it is their only spelling."""
     try:
@@ -229,7 +240,7 @@ def decode_base64(text: str) -> bytes | None:
 def _read_signature(line: str) -> Signature | None:
     name, _, encoded = line.removeprefix(_DASH).partition(" ")
     raw = decode_base64(encoded)
-    if not line.startswith(_DASH) or not name or "+" in name or raw is None or len(raw) <= 4:
+    if not line.startswith(_DASH) or not is_key_name(name) or raw is None or len(raw) <= 4:
         return None
     return Signature(name, raw[:4], raw[4:])
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
 
+from ..database.schema import TABLE_KEYS
 from .checkpoint import Checkpoint, CheckpointPolicy, is_decimal
 from .export import SignedLog
 from .leaves import LoggedRow
@@ -75,9 +76,8 @@ class InclusionProof:
         if root != checkpoint.root:
             raise NoteError("the entry is not in the tree of the checkpoint: one of them was changed", field="FILE")
         signed = self.note.signers([*policy.logs, *policy.witnesses.values()])
-        named = any(key in policy.logs and key.name == checkpoint.origin for key in signed)
-        if not named or not policy.accepts(signed):
-            raise NoteError("the checkpoint has not the signatures that the policy asks for", field="--policy")
+        if not policy.accepts(signed, checkpoint.origin):
+            raise NoteError("the checkpoint lacks the signatures that the policy asks for", field="--policy")
         return signed
 
 
@@ -114,24 +114,17 @@ def _find_row(log: SignedLog, name: str) -> tuple[int, LoggedRow]:
     )
 
 
-def _match(rows: list[tuple[int, LoggedRow]], name: str, is_match: object) -> Iterator[list[tuple[int, LoggedRow]]]:
+def _match(
+    rows: list[tuple[int, LoggedRow]], name: str, is_match: Callable[[str, str], bool]
+) -> Iterator[list[tuple[int, LoggedRow]]]:
     table, _, number = name.partition("/")
-    yield [
-        (index, row)
-        for index, row in rows
-        if row.table == table and number and str(next(iter(_numbers(row)), "")) == number
-    ]
+    key = TABLE_KEYS[table][0][0] if table in TABLE_KEYS else ""
+    yield [(index, row) for index, row in rows if row.table == table and str(row.columns.get(key, "")) == number != ""]
     for table, column in IDENTIFYING_COLUMNS.items():
         yield [
             (index, row)
             for index, row in rows
             if row.table == table
-            and is_match(str(row.columns.get(column, "")), name)  # type: ignore[operator]
+            and is_match(str(row.columns.get(column, "")), name)
             and row.columns.get("name", PROVEN_ARTEFACT) == PROVEN_ARTEFACT
         ]
-
-
-def _numbers(row: LoggedRow) -> Iterator[object]:
-    for column in ("seq", "id", "trial", "digest"):
-        if column in row.columns:
-            yield row.columns[column]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -9,12 +10,14 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 from urllib.parse import quote
 
-from ..database.home import LEDGER_FILE, Home, has_record
+from ..database.home import ADDRESS_FILE, LEDGER_FILE, Home, has_record
 from ..database.protocol import Transaction, explained
 from ..database.schema import SCHEMA_VERSION, TABLE_KEYS, list_columns
 from ..digest import canonical_json, compute_digest
-from ..errors import WorkspaceError
+from ..errors import AlphaloomError, WorkspaceError
 from ..files.objects import Bodies, Objects
+from .checkpoint import Checkpoint
+from .note import SignedNote
 
 T = TypeVar("T")
 RunQuery: TypeAlias = Callable[[str], Sequence[tuple[Any, ...]]]
@@ -23,7 +26,9 @@ FIRST_LOGGED_VERSION = 6
 
 
 def read_record(workspace: Path, work: Callable[[RunQuery, Bodies], T]) -> T:
-    """Run a piece of work that sees a single state of a workspace's record, and its objects; nothing is written.
+    """Run a piece of work that sees a single state of a workspace's record, and its objects.
+
+    No row is written. SQLite may make its side files beside the record, where it may write.
 
     Raises
     ------
@@ -47,11 +52,25 @@ def read_record(workspace: Path, work: Callable[[RunQuery, Bodies], T]) -> T:
         except sqlite3.OperationalError as error:
             if "unable to open" not in str(error):
                 raise
+            _refuse_unread_log(file)
             return _read_file(file, "immutable=1", work)  # a folder in which SQLite may not make its side files
 
 
+def _refuse_unread_log(file: Path) -> None:
+    """Refuse a file that can only be read as it is while its newest rows are in the write-ahead log beside it."""
+    log = file.with_name(f"{file.name}-wal")
+    if log.is_file() and log.stat().st_size:
+        raise WorkspaceError(
+            f"the newest rows of {file} are in {log.name}, which cannot be read here",
+            field="DIR",
+            hint="Copy the workspace to a folder that you can write to, and verify the copy.",
+        )
+
+
 def _read_file(file: Path, mode: str, work: Callable[[RunQuery, Bodies], T]) -> T:
-    with closing(sqlite3.connect(f"file:{quote(str(file.resolve()))}?{mode}", uri=True, isolation_level=None)) as link:
+    with closing(
+        sqlite3.connect(f"file:{quote(os.fsencode(file.resolve()))}?{mode}", uri=True, isolation_level=None)
+    ) as link:
         link.execute("BEGIN")
         (version,) = link.execute("PRAGMA user_version").fetchone()
         _check_version(file, version)
@@ -59,7 +78,10 @@ def _read_file(file: Path, mode: str, work: Callable[[RunQuery, Bodies], T]) -> 
 
 
 def _read_server(home: Home, work: Callable[[RunQuery, Bodies], T]) -> T:
-    database, objects = home.opened()
+    def refuse(session: Transaction, put: object) -> None:
+        _check_version(home.workspace / ADDRESS_FILE, 0)
+
+    database, objects = home.opened(refuse)
 
     def read(session: Transaction) -> T:
         return work(lambda query: session.execute(query).fetchall(), objects)
@@ -82,6 +104,45 @@ def _check_version(file: Path, version: int) -> None:
             field="DIR",
             hint="The next command that writes to this workspace begins the log with a leaf over its present state.",
         )
+
+
+def is_logged(workspace: Path) -> bool:
+    """Return whether a workspace has a record with a log that can be read."""
+    try:
+        return read_record(workspace, lambda run_query, _: True)
+    except AlphaloomError:
+        return False
+
+
+def holds_checkpoint(workspace: Path, note: SignedNote) -> bool:
+    """Return whether the record of a workspace holds a checkpoint; False if there is none that can be read."""
+    query = f"SELECT note FROM log_checkpoints WHERE size = {Checkpoint.parse(note.text).size}"
+
+    def work(run_query: RunQuery, _: object) -> bool:
+        return any(SignedNote.parse(stored).text == note.text for (stored,) in run_query(query))
+
+    try:
+        return read_record(workspace, work)
+    except (AlphaloomError, OSError, sqlite3.Error):
+        return False
+
+
+def is_same_record(workspace: Path, other: Path) -> bool:
+    """Return whether two folders are one, by a link or a mount, or hold their record in one database."""
+    try:
+        if workspace.resolve() == other.resolve() or (workspace / LEDGER_FILE).samefile(other / LEDGER_FILE):
+            return True
+    except OSError:
+        pass
+    try:
+        return bool(Home.of(workspace).address) and Home.of(workspace).address == Home.of(other).address
+    except AlphaloomError:
+        return False
+
+
+def spell_path(path: Path | str) -> str:
+    """Return a path as text that can be printed, also if it is no UTF-8."""
+    return str(path).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def read_rows(run_query: RunQuery, table: str) -> Iterator[tuple[Any, dict[str, Any]]]:

@@ -15,6 +15,7 @@ from .comparison import LogFinding, LoggedTable
 from .leaves import STATE_TABLE, LoggedRow
 from .note import NoteError, SignedNote, VerifierKey
 from .reader import RunQuery, read_rows
+from .signing import FIRST_REASON, MAX_NAMED
 from .tree import Frontier, encode_nodes, hash_leaf
 from .upkeep.erasure import read_erasures
 from .upkeep.retirement import describe_retirements, find_late_signatures, read_notes
@@ -35,14 +36,29 @@ class OutsideCheckpoint:
         The checkpoint.
     kept : str
         Where it was kept.
-    copy : str
-        The folder of a copy of this record that goes its own way and to which the checkpoint may belong; empty if it
+    is_home : bool
+        Whether it is of a log that belongs to the folder of this record. The record must hold one of these; it may lack
+        the others, if it does not name them.
+    is_branch : bool
+        Whether its log began as the continuation of a copy. A record that holds it lacks what the original went on to.
+    is_acknowledged : bool
+        Whether a person accepted the record as it was then.
+    find_copy : callable or None
+        Returns the folder of another record that holds the checkpoint now, "" if there is none; None if the checkpoint
         must be part of this record.
     """
 
     note: SignedNote
     kept: str
-    copy: str = ""
+    is_home: bool = False
+    is_branch: bool = False
+    is_acknowledged: bool = False
+    find_copy: Callable[[], str] | None = None
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """The text of the checkpoint, read."""
+        return Checkpoint.parse(self.note.text)
 
 
 @dataclass(frozen=True)
@@ -74,6 +90,8 @@ class LogReading:
         What witnesses saw, the largest part first.
     kept : tuple of (str, int)
         Checkpoints that were kept elsewhere and that the record holds: where, and of how many leaves.
+    late : int
+        Leaves that waited for their signature for more than a minute, or still do.
     findings, notes : tuple
         What is wrong; what a reader should know.
     """
@@ -86,6 +104,7 @@ class LogReading:
     keys: tuple[tuple[VerifierKey, str, str], ...]
     witnessed: tuple[WitnessedPart, ...]
     kept: tuple[tuple[str, int], ...]
+    late: int
     findings: tuple[LogFinding, ...]
     notes: tuple[str, ...]
 
@@ -100,6 +119,7 @@ class LogReading:
             "keys": [{"key": str(key), "since": at, "why": why} for key, at, why in self.keys],
             "witnessed": [part.record() for part in self.witnessed],
             "kept": [{"where": where, "leaves": size} for where, size in self.kept],
+            "late": self.late,
             "findings": [finding.record() for finding in self.findings],
             "notes": list(self.notes),
         }
@@ -149,6 +169,8 @@ class _Verification:
         self._tables = {name: LoggedTable(name) for name in LOGGED_TABLES}
         self._times: list[datetime | None] = []
         self._keys: list[tuple[VerifierKey, str, str]] = []
+        self._held: list[OutsideCheckpoint] = []
+        self._late = 0
 
     def run(self) -> LogReading:
         hashes = self._read_leaves()
@@ -156,18 +178,18 @@ class _Verification:
         self._read_keys()
         stored = self._run_query("SELECT id, size, nodes, note FROM log_checkpoints ORDER BY id")
         outside = self._find_outside([key.name for key, _, _ in self._keys])
-        sizes = {int(size) for _, size, *_ in stored} | {_read_size(kept.note) for kept in outside}
+        sizes = {int(size) for _, size, *_ in stored} | {one.checkpoint.size for one in outside}
         roots = _compute_roots(hashes, sizes)
         last = self._check_checkpoints(stored, roots)
         kept, witnessed = self._check_outside(outside, roots, last)
         notes = chain(read_notes(text for *_, text in stored), (one.note for one in outside))
         leaves = self._tables["retirements"].rows
         self._findings.extend(find_late_signatures(self._run_query, notes, leaves))
-        self._check_times(witnessed)
+        accepted = max((one.checkpoint.size for one in self._held if one.is_acknowledged), default=0)
+        self._check_times(witnessed, accepted)
         signed = Checkpoint.parse(last.text) if last else Checkpoint("", 0, b"")
         if len(hashes) > signed.size:
-            waiting = len(hashes) - signed.size
-            self._notes.append(f"{waiting} of {len(hashes)} leaves wait for a checkpoint: the next run signs them")
+            self._note_waiting(signed.size, len(hashes))
         return LogReading(
             origin=signed.origin,
             size=len(hashes),
@@ -177,6 +199,7 @@ class _Verification:
             keys=tuple(self._keys),
             witnessed=tuple(witnessed),
             kept=tuple(kept),
+            late=self._late,
             findings=tuple(self._findings),
             notes=tuple(self._notes),
         )
@@ -199,7 +222,10 @@ class _Verification:
                 self._find("log", f"leaf {index}", "it cannot be read", index)
                 self._times.append(None)
                 continue
-            self._times.append(_parse_time(logged.columns.get("at")))
+            at = _parse_time(logged.columns.get("at"))
+            if at is None and "at" in logged.columns:
+                self._find("log", f"leaf {index}", f"its time cannot be read: {logged.columns['at']}", index)
+            self._times.append(at)
             self._place(index, logged)
         return hashes
 
@@ -224,8 +250,8 @@ class _Verification:
         if body is None:
             self._find("dropped", f"object {digest}", "the list of the rows from before the log is gone or changed", 0)
             return
-        for table, digests in json.loads(body).items():
-            self._tables[table].earlier = digests
+        for name, digests in _read_state_list(body).items():
+            self._tables[name].earlier = digests
 
     def _compare_rows(self) -> None:
         for erasure in read_erasures(self._run_query):
@@ -243,7 +269,7 @@ class _Verification:
                 self._keys.append((VerifierKey.parse(vkey), at, why))
             except NoteError:
                 self._find("log", "log_keys", f"this is no key: {vkey[:80]}")
-        for key, at, why in self._keys[1:]:
+        for key, at, why in self._keys[0 if self._keys and self._keys[0][2] != FIRST_REASON else 1 :]:
             self._notes.append(f"since {at} the key {key.id.hex()} of {key.name} signs: {why}")
         self._notes.extend(describe_retirements(self._run_query))
 
@@ -253,7 +279,7 @@ class _Verification:
         for count, (number, size, nodes, text) in enumerate(stored, start=1):
             what = f"checkpoint of {size} leaves"
             if number != count:
-                self._find("log", what, f"it is numbered {number} and is the {count}. one")
+                self._find("log", what, f"it is checkpoint {count} of the log and is numbered {number}")
             try:
                 note = SignedNote.parse(text)
                 checkpoint = Checkpoint.parse(note.text)
@@ -279,20 +305,32 @@ class _Verification:
     def _note_delay(self, first: int, size: int) -> None:
         times = [at for at in self._times[first:size] if at]
         if times and max(times) - times[0] > MAX_SIGNING_DELAY:
+            self._late += size - first
             self._notes.append(
                 f"leaves {first} to {size - 1} were signed together, {max(times) - times[0]} after the first was "
                 "written: the process that wrote it ended before it could sign"
             )
+
+    def _note_waiting(self, first: int, size: int) -> None:
+        times = [at for at in self._times[first:size] if at]
+        waited = max(times) - times[0] if times else timedelta()
+        if waited > MAX_SIGNING_DELAY:
+            self._late += size - first
+            self._notes.append(
+                f"WARNING: {size - first} of {size} leaves have no signature, some of them {waited} after they were "
+                "written, while later leaves exist: nothing signs this log, so whoever holds the record can change them"
+            )
+        else:
+            self._notes.append(f"{size - first} of {size} leaves wait for a checkpoint: the next run signs them")
 
     def _check_outside(
         self, outside: Sequence[OutsideCheckpoint], roots: dict[int, Frontier], last: SignedNote | None
     ) -> tuple[list[tuple[str, int]], list[WitnessedPart]]:
         """Compare the log with checkpoints that were kept elsewhere."""
         logs = [key for key, _, _ in self._keys] if self._policy is None else self._policy.logs
-        names = {key.name for key, _, _ in self._keys}
         kept, witnessed, accepted = [], [], False
+        missing: list[OutsideCheckpoint] = []
         for one in [*outside, *([OutsideCheckpoint(last, "")] if last else [])]:
-            checkpoint = Checkpoint.parse(one.note.text)
             try:
                 signed = one.note.signers([*logs, *self._witnesses])
                 if one.note is last and not any(key in signed for key in logs):
@@ -300,39 +338,88 @@ class _Verification:
             except NoteError as error:
                 self._find("log", one.kept or "last checkpoint", error.message)
                 continue
-            frontier, where = roots.get(checkpoint.size), one.kept
-            if one.copy and (frontier is None or frontier.root() != checkpoint.root):
-                self._notes.append(f"a copy of this record in {one.copy} went its own way, to {checkpoint.size} leaves")
+            checkpoint = one.checkpoint
+            if not self._holds(checkpoint, roots):
+                missing.append(one)
                 continue
-            what = f"checkpoint of {checkpoint.size} leaves, {where}"
-            if checkpoint.origin not in names:
-                self._find("rewritten", what, f"it is of the log {checkpoint.origin}, which this record does not name")
-            elif frontier is None:
-                count = len(self._times)
-                self._find("older copy", what, f"this record has {count} leaves: later ones are gone")
-            elif frontier.root() != checkpoint.root:
-                self._find("rewritten", what, "its root is another: this record is not the one that was seen then")
-            else:
-                accepted |= self._policy is not None and self._policy.accepts(signed)
-                kept += [(where, checkpoint.size)] if where else []
-                witnessed += [WitnessedPart(key.name, checkpoint.size, at) for key, at in signed.items() if at]
+            self._held.append(one)
+            accepted |= self._policy is not None and self._policy.accepts(signed, checkpoint.origin)
+            kept += [(one.kept, checkpoint.size)] if one.kept and checkpoint.size else []
+            witnessed += [WitnessedPart(key.name, checkpoint.size, at) for key, at in signed.items() if at]
+        self._judge_missing(missing, roots)
         if self._policy and not accepted:
             self._find("policy", "--policy", "no checkpoint of this record has the signatures that the policy asks for")
         return kept, sorted(set(witnessed), key=lambda part: (-part.size, part.witness))
 
-    def _check_times(self, witnessed: Sequence[WitnessedPart]) -> None:
-        """Find leaves whose time is before that of an earlier leaf, or on the wrong side of a witness's time."""
+    def _holds(self, checkpoint: Checkpoint, roots: dict[int, Frontier]) -> bool:
+        if checkpoint.size == 0:  # the log of a record that was just made
+            return not self._times or checkpoint.origin in self._names
+        tree = roots.get(checkpoint.size)
+        return tree is not None and checkpoint.origin in self._names and tree.root() == checkpoint.root
+
+    @property
+    def _names(self) -> set[str]:
+        return {key.name for key, _, _ in self._keys}
+
+    def _judge_missing(self, missing: Sequence[OutsideCheckpoint], roots: dict[int, Frontier]) -> None:
+        """Find what the record lacks; note what belongs to a copy that went its own way."""
+        is_at_home = any(one.is_home for one in self._held)
+        branches = {one.checkpoint.origin for one in self._held if one.is_branch}
+        others = []
+        for one in missing:
+            checkpoint = one.checkpoint
+            if one.is_home and checkpoint.origin not in self._names:
+                if is_at_home:
+                    others.append(checkpoint)
+                else:
+                    self._find_missing(one, roots)
+            elif one.find_copy and branches and checkpoint.origin not in branches:
+                self._notes.append(
+                    f"this record is a copy; another one went its own way, to {checkpoint.size} leaves: {one.kept}"
+                )
+            elif one.find_copy and (folder := one.find_copy()):
+                self._notes.append(f"a copy of this record in {folder} went its own way, to {checkpoint.size} leaves")
+            else:
+                self._find_missing(one, roots)
+        if others:
+            named = sorted({f"{one.origin} of {one.size} leaves" for one in others})
+            logs = ", ".join(named[:MAX_NAMED]) + (f" and {len(named) - MAX_NAMED} more" if named[MAX_NAMED:] else "")
+            self._notes.append(
+                f"this desk has also signed other records in this folder: {logs}. They were removed, or are on "
+                "another machine; if you expected one of them here, this record was put in its place"
+            )
+
+    def _find_missing(self, one: OutsideCheckpoint, roots: dict[int, Frontier]) -> None:
+        checkpoint = one.checkpoint
+        what = f"checkpoint of {checkpoint.size} leaves, {one.kept}"
+        tree = roots.get(checkpoint.size)
+        if checkpoint.origin not in self._names:
+            self._find("rewritten", what, f"it is of the log {checkpoint.origin}, which this record does not name")
+        elif tree is None:
+            self._find("older copy", what, f"this record has {len(self._times)} leaves: later ones are gone")
+        else:
+            self._find("rewritten", what, "its root is another: this record is not the one that was seen then")
+
+    def _check_times(self, witnessed: Sequence[WitnessedPart], accepted: int) -> None:
+        """Find each step back in time, and leaves on the wrong side of a witness's time.
+
+        A step among the first `accepted` leaves is a note: a person acknowledged it.
+        """
         latest, before = None, 0
         for index, at in enumerate(self._times):
             if at is None:
                 continue
             if latest and at < latest - MAX_CLOCK_STEP:
                 message = f"its time {at.isoformat()} is before {latest.isoformat()} of leaf {before}"
-                self._find("back-dated", f"leaf {index}", message, index)
-            if latest is None or at > latest:
+                if index < accepted:
+                    self._notes.append(f"leaf {index}: {message}; a person acknowledged that")
+                else:
+                    self._find("back-dated", f"leaf {index}", message, index)
+                latest, before = at, index
+            elif latest is None or at > latest:
                 latest, before = at, index
         for part in witnessed:
-            for index, at in enumerate(self._times[part.size :], start=part.size):
+            for index, at in enumerate(self._times[max(part.size, accepted) :], start=max(part.size, accepted)):
                 if at and at < part.at - MAX_CLOCK_STEP:
                     seen = f"{part.at.isoformat()}, when {part.witness} saw {part.size} leaves"
                     message = f"its time {at.isoformat()} is before {seen}"
@@ -350,8 +437,15 @@ def _compute_roots(hashes: Sequence[bytes], sizes: set[int]) -> dict[int, Fronti
     return trees
 
 
-def _read_size(note: SignedNote) -> int:
-    return Checkpoint.parse(note.text).size
+def _read_state_list(body: bytes) -> dict[str, dict[str, str]]:
+    """Return the digests of the rows of each table from before the log; empty if the list is none."""
+    try:
+        state = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    return {
+        name: state[name] for name in LOGGED_TABLES if isinstance(state, dict) and isinstance(state.get(name), dict)
+    }
 
 
 def _parse_time(text: object) -> datetime | None:

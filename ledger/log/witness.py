@@ -30,7 +30,7 @@ from .note import (
     read_log_text,
 )
 from .tiles import read_leaves
-from .tree import HASH_SIZE, check_consistency, prove_consistency
+from .tree import HASH_SIZE, check_consistency, compute_root, prove_consistency
 from .verification import WitnessedPart
 
 MAX_PROOF_LINES = 63
@@ -62,8 +62,8 @@ class LogWitness:
 
     def find_last(self, origin: str) -> Checkpoint:
         """Return the last checkpoint of a log that this desk signed; one of size 0 if it has signed none."""
-        notes = self._keys.recall(WITNESSED, origin)
-        return Checkpoint.parse(notes[-1].text) if notes else Checkpoint(origin, 0, b"")
+        kept = self._keys.recall(WITNESSED, origin)
+        return kept[-1].checkpoint if kept else Checkpoint(origin, 0, b"")
 
     def sign_folder(self, folder: Path) -> SignedNote:
         """Return the checkpoint of an exported folder with this desk's signature added.
@@ -109,6 +109,8 @@ class LogWitness:
     def _compare(self, old: int, proof: Sequence[bytes], checkpoint: Checkpoint) -> None:
         """Refuse a checkpoint that does not continue the last one."""
         last = self.find_last(checkpoint.origin)
+        if not checkpoint.size and checkpoint.root != compute_root(()):
+            raise WitnessRefusal(MALFORMED, "a log of no leaves has another root than that of an empty tree")
         if old > checkpoint.size:
             raise WitnessRefusal(MALFORMED, "the log became shorter", got=checkpoint.size, allowed=f"at least {old}")
         if old != last.size:
@@ -160,11 +162,6 @@ def keep_cosigned(keys: KeyFolder, note: SignedNote, vkey: str | None) -> list[W
     for name in seen:
         keys.remember(COSIGNED, checkpoint.origin, note, name)
     return [WitnessedPart(name, checkpoint.size, at) for name, at in seen.items()]
-
-
-def recall_cosigned(keys: KeyFolder, origin: str) -> list[SignedNote]:
-    """Return the checkpoints of one of this desk's logs that witnesses signed and that it keeps."""
-    return keys.recall(COSIGNED, origin)
 
 
 def build_request(note: SignedNote, leaves: Sequence[bytes], old: int) -> str:

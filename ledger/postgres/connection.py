@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..database.protocol import Rows, T, Transaction
-from ..database.schema import INDICES, SCHEMA_VERSION, TABLE_KEYS, ColumnTypes, tables
+from ..database.schema import INDICES, SCHEMA_PART_GONE, SCHEMA_VERSION, TABLE_KEYS, ColumnTypes, tables
 from ..errors import AddressError, RunLocked, WorkspaceError
 from .server import MIN_POSTGRES_VERSION, POSTGRES_SCHEMA, PostgresServer, driver
 
@@ -132,11 +132,17 @@ def _translate_marks(statement: str) -> str:
 class PostgresDatabase:
     """A ledger in a schema of a database; every write is on the server's disk when it returns.
 
-    `before_making` is called before the schema is created; it may raise to refuse that.
+    `before_making` is called before the schema is created; it may raise to refuse that. `upgraded` is called in the
+    transaction that adds to a schema of an earlier version what it lacks.
     """
 
-    def __init__(self, server: PostgresServer, before_making: Callable[[], None] = lambda: None) -> None:
-        self._server, self._before_making = server, before_making
+    def __init__(
+        self,
+        server: PostgresServer,
+        before_making: Callable[[], None] = lambda: None,
+        upgraded: Callable[[Transaction], None] = lambda _: None,
+    ) -> None:
+        self._server, self._before_making, self._upgraded = server, before_making, upgraded
         self._held: list[str] = []
         self._link = PostgresLink(server, self._seize_again)
         try:
@@ -166,7 +172,15 @@ class PostgresDatabase:
         if not ledger:
             self._before_making()
         if version < SCHEMA_VERSION:
-            self.write(_create_tables)
+            self.write(self._create_tables)
+
+    def _create_tables(self, session: Transaction) -> None:
+        (ledger, _) = session.execute(_FIND_SCHEMA).fetchone()  # another process may have been faster
+        (version,) = session.execute(_FORMAT).fetchone() if ledger else (0,)
+        for statement in statements():
+            session.execute(statement)
+        if version and version < SCHEMA_VERSION:
+            self._upgraded(session)
 
     def _check_server(self) -> None:
         """Refuse a server that is too old, and a database that cannot hold every text."""
@@ -279,9 +293,33 @@ def _run_transaction(connection: psycopg.Connection[Any], ends: tuple[str, str],
     return result
 
 
-def _create_tables(session: Transaction) -> None:
-    for statement in statements():
-        session.execute(statement)
+def list_schema_changes(run_query: Callable[[str], Sequence[tuple[Any, ...]]]) -> Iterator[tuple[str, str]]:
+    """Yield the triggers and rules on the ledger's tables that are not as this version makes them, with what differs."""
+    expected = {(name, f"{name}_append_only"): "A" for name in (*TABLE_KEYS, *POSTGRES_ONLY_TABLES)}
+    expected |= {(name, f"{name}_numbered"): "O" for name, keys in TABLE_KEYS.items() if keys[0][0] in ("seq", "id")}
+    bodies = {"append_only": _APPEND_ONLY, "numbered": _NUMBERING_FUNCTION}
+    for table, name, enabled, definition, function, body in run_query(_LIST_TRIGGERS):
+        what = f"trigger {name} of {table}"
+        if (table, name) not in expected:
+            yield what, "the ledger has no such thing: somebody added it"
+        elif enabled != expected.pop((table, name)):
+            yield what, "it was switched off"
+        elif str(body).split() != bodies.get(function, "").partition("$$")[2].rpartition("$$")[0].split():
+            yield what, f"its function {function} was changed"
+        elif " WHEN " in definition or not name.endswith(f"_{function}"):
+            yield what, "it was changed"
+    for table, name in expected:
+        yield f"trigger {name} of {table}", SCHEMA_PART_GONE
+    for table, name in run_query(_LIST_RULES):
+        yield f"rule {name} of {table}", "the ledger has no such thing: somebody added it"
+
+
+_LIST_TRIGGERS = f"""
+SELECT relname, tgname, tgenabled::text, pg_get_triggerdef(pg_trigger.oid), proname, prosrc FROM pg_trigger
+JOIN pg_class ON pg_class.oid = tgrelid JOIN pg_namespace ON pg_namespace.oid = relnamespace
+JOIN pg_proc ON pg_proc.oid = tgfoid
+WHERE nspname = '{POSTGRES_SCHEMA}' AND NOT tgisinternal ORDER BY 1, 2"""
+_LIST_RULES = f"SELECT tablename, rulename FROM pg_rules WHERE schemaname = '{POSTGRES_SCHEMA}' ORDER BY 1, 2"
 
 
 def statements() -> list[str]:

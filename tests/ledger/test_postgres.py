@@ -121,7 +121,8 @@ def test_a_name_and_a_text_are_erased_and_the_guards_stand_again(cluster: Cluste
             cluster.ask(address, f"SET session_replication_role = replica; {statement}")
     cluster.ask(address, "ALTER TABLE alphaloom.events DISABLE TRIGGER ALL")
     cluster.ask(address, "UPDATE alphaloom.events SET body = '{}' WHERE kind = 'review'")
-    assert [one.kind for one in verify_workspace(tmp_path, keys).findings] == ["edited"]
+    findings = verify_workspace(tmp_path, keys).findings
+    assert [one.kind for one in findings if one.what.startswith("events ")] == ["edited"]
 
 
 # Two workspaces, several processes.

@@ -24,6 +24,7 @@ from alphaloom.ledger import (
     VerdictRow,
     WindowKey,
 )
+from alphaloom.ledger.calls import CALLS_FOLDER, CallLog
 from alphaloom.ledger.database.protocol import Transaction
 from alphaloom.ledger.database.schema import TABLE_KEYS
 
@@ -197,6 +198,8 @@ def fill(ledger: Ledger) -> None:
     ledger.library.record(
         standings=[StatusChange("f1", "hand 1", "retired", "hand", "tired", "2021-01-04")], passes=[seen]
     )
+    with CallLog.open(ledger.workspace / CALLS_FOLDER, clock=lambda: datetime(2026, 1, 2, tzinfo=UTC)):
+        ledger._anchor_calls()
     ledger.erasures.erase_objects([ledger.objects.put(b"a text")], "Ada", "old")
     retired = {"vkey": "gone+0123abcd+AQ==", "why": "lost", "at": "2026-01-02T00:00:00+00:00"}
     ledger._database.write(lambda session: session.append("retirements", retired))

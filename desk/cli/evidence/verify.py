@@ -44,12 +44,14 @@ def verify(
     """
     from ....evidence import RunArchive
     from ....ledger import Ledger
-    from ....ledger.log import KeyFolder, verify_workspace
+    from ....ledger.log import KeyFolder, is_logged, verify_workspace
 
     name, place = locate_run(run, workspace)
+    keys = KeyFolder.of_user()
+    log = verify_workspace(place, keys) if is_logged(place) else None
     with Ledger.open(place, clock=lambda: datetime.now(UTC)) as ledger:
         archive = RunArchive(ledger, find_run(ledger, name))
-        log = verify_workspace(place, KeyFolder.of_user())
+        log = log or verify_workspace(place, keys)  # opening an older record has begun its log
         files = PanelFiles(panel, sectors, ledger_only, lambda line: stderr_console().print(line, style="dim"))
         facts = verify_verdicts(archive, choose_verdicts(archive, ids or ()), files) | {"log": log.record()}
     if as_json:

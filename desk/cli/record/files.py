@@ -30,8 +30,10 @@ def read_policy_file(file: Path | None) -> CheckpointPolicy | None:
 
 
 def is_export(folder: Path) -> bool:
-    """Return whether a folder is a log as static files."""
-    return (folder / "checkpoint").is_file() and not (folder / "runs").is_dir()
+    """Return whether a folder is a log as static files, and no workspace."""
+    from ....ledger.database import has_record
+
+    return (folder / "checkpoint").is_file() and not has_record(folder)
 
 
 def verify_folder(folder: Path, policy: Path | None, *, as_json: bool) -> None:

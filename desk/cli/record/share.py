@@ -52,10 +52,11 @@ def prove(
     hashes up to the root, and a checkpoint: the newest one that a witness signed, if there is one, else the last. A
     leaf holds bodies as SHA-256 digests: hand over the body beside it where a reader needs it.
     """
-    from ....ledger.log import PROOF_SUFFIX, KeyFolder, prove_row, recall_cosigned
+    from ....ledger.log import COSIGNED, PROOF_SUFFIX, KeyFolder, prove_row
 
     log = _sign_and_read(workspace or DEFAULT_WORKSPACE)
-    row, proof = prove_row(log, name, recall_cosigned(KeyFolder.of_user(), log.key.name))
+    seen = [one.note for one in KeyFolder.of_user().recall(COSIGNED, log.key.name)]
+    row, proof = prove_row(log, name, seen)
     file = out or Path(name.replace("/", "-") + PROOF_SUFFIX)
     refuse_existing(file, force=force)
     file.write_text(str(proof), encoding="utf-8")
@@ -92,6 +93,25 @@ def export(
         return
     print_plain(f"{plural(size, 'leaf', 'leaves')} in {folder}, {plural(written, 'file')} new")
     print_plain(f"key of the log, to hand to a witness yourself: {log.key}")
+
+
+def acknowledge(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The workspace.")],
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is written into the record.")],
+    as_json: AsJson = False,
+) -> None:
+    """Accept that this folder holds another or an older record than this desk signed here, or that a clock was wrong.
+
+    The record goes on under a new name of its log, with your reason and what this desk remembered of the folder. What
+    was signed here before, and steps of the clock until now, are notes of `record verify` from then on. Edited, dropped
+    and added rows stay findings. A witness or a proof of the earlier record still shows it.
+    """
+    with open_record(folder) as ledger:
+        said = ledger.signer.acknowledge(reason)
+    if as_json:
+        print_object({"workspace": str(folder), "recorded": said})
+        return
+    print_plain(f"recorded in {folder}: {said}")
 
 
 def witness(

@@ -63,7 +63,7 @@ def verify(
         print_object({"ok": not reading.findings and not calls, **facts})
     else:
         for line in describe_reading(workspace, reading, calls):
-            print_plain(line)
+            print_plain(line.replace("\n", " "))  # a recorded text must not look like a line of ours
     if reading.findings or calls:
         raise typer.Exit(1)
 
@@ -76,18 +76,26 @@ def _verify_workspace(workspace: Path, policy: Path | None, checkpoints: list[Pa
 
 
 def _verify_calls(workspace: Path) -> list[dict[str, Any]]:
-    """Return the findings in the record of tool calls; none if there is no such record."""
-    from ....ledger.calls import CALLS_FOLDER, verify_calls
+    """Return the findings in the record of tool calls, which must hold the lines that the log names."""
+    from ....ledger.calls import CALLS_FOLDER, RecordFinding, verify_calls
+    from ....ledger.log import read_call_heads
 
-    folder = workspace / CALLS_FOLDER
-    return [finding.record() for finding in verify_calls(folder).findings] if folder.is_dir() else []
+    folder, heads = workspace / CALLS_FOLDER, read_call_heads(workspace)
+    if folder.is_dir():
+        findings = list(verify_calls(folder, heads).findings)
+    else:
+        gone = sorted({head.segment for head in heads})
+        findings = [RecordFinding("removed", name, None, "the folder is gone; the log names it") for name in gone]
+    return [finding.record() for finding in findings]
 
 
 def describe_reading(workspace: Path, reading: LogReading, calls: list[dict[str, Any]]) -> Iterator[str]:
     """Yield the lines of the first screen: what was read, what is wrong, who saw it, what cannot be told."""
+    from ....ledger.log import spell_path
+
     signed = f"{reading.signed:,} of them signed in {plural(reading.checkpoints, 'checkpoint')}"
     leaves = plural(reading.size, "leaf", "leaves")
-    yield f"record of {workspace}: {leaves}, {signed} as {reading.origin or 'no log yet'}"
+    yield f"record of {spell_path(workspace)}: {leaves}, {signed} as {reading.origin or 'no log yet'}"
     count = len(reading.findings) + len(calls)
     yield plural(count, "finding") if count else "every row is as it was written"
     for finding in reading.findings[:MAX_FINDINGS_SHOWN]:
@@ -121,6 +129,21 @@ def _describe_limits(reading: LogReading) -> Iterator[str]:
             "A witness would show it: `alphaloom record export FOLDER`, then, on another desk, "
             "`alphaloom record witness FOLDER`."
         )
+    waiting = reading.size - reading.signed
+    if waiting:
+        yield (
+            f"cannot be told: whether the {plural(waiting, 'leaf', 'leaves')} without a signature are as they were "
+            "written. The next run signs what it finds then."
+        )
+    if reading.late:
+        yield (
+            f"cannot be told: whether {plural(reading.late, 'leaf', 'leaves')} that had no signature for more than a "
+            "minute were changed before they were signed."
+        )
+    yield (
+        "cannot be told: whether somebody who can write to the database added records with leaves: the next run signs "
+        "them with its own. Who may write to it decides who may add to it."
+    )
     if not reading.kept:
         yield (
             "cannot be told: whether this is the newest copy. A checkpoint that was kept elsewhere would show it: "

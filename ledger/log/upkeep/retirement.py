@@ -157,7 +157,7 @@ def choose_lost(run_query: RunQuery, keys: KeyFolder, key_id: str) -> list[Verif
     else:
         seeds = {kind: keys.find_seed(file) for kind, file in KEY_FILES.items()}
         own = {SigningKey("", kind, seed).verifier.public for kind, seed in seeds.items() if seed}
-        notes = [note for key in named for note in keys.recall(SIGNED, key.name)]
+        notes = [one.note for key in named for one in keys.recall(SIGNED, key.name)]
         found = [key for key in named if key.public in own]
         found = found or list({key: None for note in notes for key in note.signers(named)})
         found = found or (named if len({key.kind for key in named}) == len(named) else [])

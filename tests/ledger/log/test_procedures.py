@@ -111,7 +111,8 @@ def read_bytes(workspace: Path) -> bytes:
 )
 def test_what_nobody_recorded_as_erased_is_still_named(decided: Path, keys: KeyFolder, statement: str) -> None:
     erase(decided, keys)
-    shell(decided, *(f"DROP TRIGGER {name}" for name in ("events_no_update", "events_no_delete")), statement)
+    guards = ("events_no_update", "erasures_no_update", "erasures_no_delete")
+    shell(decided, *(f"DROP TRIGGER IF EXISTS {name}" for name in guards), statement)
     assert {one.kind for one in verify_workspace(decided, keys).findings} <= {"edited", "dropped"}
     assert verify_workspace(decided, keys).findings
 
@@ -122,7 +123,7 @@ def test_rows_from_before_the_log_are_erased_too(decided: Path, keys: KeyFolder,
     old = KeyFolder(tmp_path / "old")
     erase(decided, old)
     assert verify_workspace(decided, old).findings == ()
-    shell(decided, "DROP TRIGGER events_no_update", "UPDATE events SET body = '{}' WHERE key = 'f1/1'")
+    shell(decided, "DROP TRIGGER IF EXISTS events_no_update", "UPDATE events SET body = '{}' WHERE key = 'f1/1'")
     assert [one.kind for one in verify_workspace(decided, old).findings] == ["edited"]
 
 
@@ -250,8 +251,8 @@ def test_a_second_signature_against_quantum_computers_is_asked_for_by_a_policy(
     both = CheckpointPolicy.parse(f"log {log.key}\nlog {second}\nquorum none\n")
     assert verify_workspace(workspace, keys, policy=both).findings == ()
     (first,) = [line for line in log.note.signatures if line.key_id == log.key.id]
-    assert not both.accepts(SignedNote(log.note.text, (first,)).signers([log.key, second]))
-    assert CheckpointPolicy.parse(f"log {second}\nquorum none\n").accepts({second: None})
+    assert not both.accepts(SignedNote(log.note.text, (first,)).signers([log.key, second]), log.key.name)
+    assert CheckpointPolicy.parse(f"log {second}\nquorum none\n").accepts({second: None}, second.name)
     broken = str(log.note).replace(str(log.note.signatures[0])[-40:-8], "A" * 32)
     with pytest.raises(NoteError, match="does not hold"):
         SignedNote.parse(broken).signers([second])

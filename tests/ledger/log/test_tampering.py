@@ -236,8 +236,6 @@ def test_what_was_recorded_before_the_log_is_covered_by_its_first_leaf(
     reading = verify_workspace(workspace, old)
     assert reading.findings == ()
     assert "the log began at 2026-01-11" in reading.notes[0]
-    for trigger in ("verdicts_no_update", "calls_no_delete"):
-        shell(workspace, f"DROP TRIGGER {trigger}")
     shell(workspace, "UPDATE verdicts SET at = '2019'", "DELETE FROM calls")
     assert [(one.kind, one.what.split(" ")[0]) for one in find(workspace, old)] == [
         ("dropped", "calls"),
