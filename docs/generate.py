@@ -602,6 +602,8 @@ TABLES = {
     "releases": "holds that ended, and why",
     "leaves": "the transparency log: one leaf for each row of the other tables, in order of arrival",
     "log_keys": "the keys that sign the log, since when and why",
+    "retirements": "keys of the log that sign no more, since when and why",
+    "erasures": "what was erased of bodies and stored texts, by whom, when and why, with the digests before and after",
     "log_checkpoints": "the signed roots of the log",
     "attempts": "everything proposed, also what was refused before it ran",
     "evaluations": "factors scored on the search window",

@@ -22,6 +22,7 @@ from .library import Library
 from .log.keys import KeyFolder
 from .log.leaves import LoggedDatabase, LoggedTransaction
 from .log.signing import CheckpointSigner, begin_log, is_empty
+from .log.upkeep.erasure import ErasureRecord
 from .postgres.connection import PostgresLink
 from .records import Attempt, Evaluation, VerdictRow
 from .registers import ArtefactRegister, CallRegister, EventRegister
@@ -65,6 +66,8 @@ class Ledger:
         The digests of the files of runs.
     library : Library
         The factors of the workspace, their status changes and their RankIC on new days.
+    erasures : ErasureRecord
+        What was erased of the record, by whom and why.
     signer : CheckpointSigner
         Signs what was recorded, in the background.
     """
@@ -88,6 +91,7 @@ class Ledger:
         self.calls = CallRegister(database, now)
         self.events = EventRegister(database, now)
         self.artefacts = ArtefactRegister(database, self.objects, self.runs.files, now)
+        self.erasures = ErasureRecord(database, self.objects, now)
         self.library = Library(database, self.workspace / "library.lock", now)
         present = self.workspace / "under-way"
         self.holds = Holds(database, (self.calls, self.events), present, now, sees=not home.address)

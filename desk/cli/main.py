@@ -28,7 +28,14 @@ from .library import commands as library
 from .models import commands as models, route
 from .news import commands as news
 from .options import FormulaCommand
-from .record import changes as record_changes, explain as record_explain, share, verify as record_verify
+from .record import (
+    changes as record_changes,
+    erase as record_erase,
+    explain as record_explain,
+    keys as record_keys,
+    share,
+    verify as record_verify,
+)
 from .risk import commands as risk
 from .serve import calls, serve, tokens
 
@@ -97,6 +104,9 @@ record.command(short_help="Keep the checkpoint that a witness signed.")(share.ke
 record.command(short_help="Accept an older or another record in a folder.")(share.acknowledge)
 record.command(short_help="List what changed: models, prompts, router, policy.")(record_changes.changes)
 record.command(short_help="Try changed models, prompts and a router on fixed markets.")(record_changes.bench)
+record.command(short_help="Erase a person's name, or a stored text.")(record_erase.erase)
+record.command(short_help="Erase the texts of old model calls.")(record_erase.retain)
+record.command(short_help="Retire a lost key, and sign with a new one.")(record_keys.rekey)
 app.add_typer(record, name="record")
 app.command(short_help="Say which model would answer a prompt.")(route.route)
 app.add_typer(models.app, name="models")

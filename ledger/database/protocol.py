@@ -74,6 +74,13 @@ class Database(Protocol):
         connection to a server is lost before the commit was confirmed.
         """
 
+    def rewrite(self, tables: Sequence[str], work: Callable[[Transaction], T]) -> T:
+        """Run a piece of work as `write` does, that may change and delete rows of these tables.
+
+        Other connections never see the tables unguarded. The former content is cleared from the database's files as far
+        as the database can do that: not from copies of them, and not from the server's own logs.
+        """
+
     def read(self, work: Callable[[Transaction], T]) -> T:
         """Run a piece of work that sees a single state and writes nothing."""
 

@@ -1,6 +1,7 @@
 """The tables of the ledger, as templates into which each database fills its column types.
 
-Every table is append-only: triggers refuse updates and deletions, and the first row under a key stays.
+Every table is append-only: triggers refuse updates and deletions, and the first row under a key stays. An erasure alone
+replaces the body of a row, in a transaction of its own that lifts these triggers and records what it did.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from dataclasses import asdict, dataclass
 SCHEMA_VERSION = 6
 """Version 2 added the status of library factors (`standings`, `sightings`, `watches`), 3 the trigger against replacing
 rows from outside, 4 budget reservations (`holds`, `releases`), 5 fingerprints of data by content (`fingerprints`),
-6 the transparency log (`leaves`, `log_keys`, `log_checkpoints`) and the heads of the record of tool calls
-(`call_heads`).
+6 the transparency log (`leaves`, `log_keys`, `log_checkpoints`, `retirements`), `erasures`, and the heads of the record
+of tool calls (`call_heads`).
 
 Opening an older store adds what it lacks.
 The graph of a campaign has a table `checkpoints` of its own beside these.
@@ -114,6 +115,8 @@ _TABLE_TEMPLATES: dict[str, str] = {
     UNIQUE (segment, sequence)""",
     "leaves": "id {serial}, entry {text} NOT NULL",
     "log_keys": "id {serial}, vkey {text} NOT NULL, why {text} NOT NULL, at {text} NOT NULL",
+    "retirements": "id {serial}, vkey {text} NOT NULL, why {text} NOT NULL, at {text} NOT NULL",
+    "erasures": "id {serial}, at {text} NOT NULL, body {text} NOT NULL",
     "log_checkpoints": """
     id    {serial},
     size  {integer} NOT NULL CHECK (size > 0),
@@ -144,6 +147,8 @@ TABLE_KEYS: dict[str, tuple[tuple[str, ...], ...]] = {
     "call_heads": (("id",), ("segment", "sequence")),
     "leaves": (("id",),),
     "log_keys": (("id",),),
+    "retirements": (("id",),),
+    "erasures": (("id",),),
     "log_checkpoints": (("id",),),
     **{name: (("seq",), key) for name, key in REGISTERS.items()},
 }

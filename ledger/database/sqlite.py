@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from .protocol import T, Transaction, explained, workspace_error
 from .schema import INDICES, SCHEMA_PART_GONE, SCHEMA_VERSION, TABLE_KEYS, ColumnTypes, tables
 
 SQLITE_BUSY_SECONDS = 30.0
+GUARDED_DEEDS = ("UPDATE", "DELETE")
+"""What the guards of a table refuse."""
 
 
 @contextmanager
@@ -100,6 +103,23 @@ class SqliteDatabase:
         with self._lock, explained(self._path), begin_immediate(self._connection):
             return work(self._connection)
 
+    def rewrite(self, tables: Sequence[str], work: Callable[[Transaction], T]) -> T:
+        """Run a piece of work that may change rows of these tables; their former content is overwritten with zeros."""
+
+        def unguarded(session: Transaction) -> T:
+            for table, deed in product(tables, GUARDED_DEEDS):
+                session.execute(f"DROP TRIGGER IF EXISTS {table}_no_{deed.lower()}")
+            result = work(session)
+            for table, deed in product(tables, GUARDED_DEEDS):
+                session.execute(_build_guard(table, deed))
+            return result
+
+        with self._lock, self.explained(self._path):
+            self._connection.execute("PRAGMA secure_delete = ON")
+            result = self.write(unguarded)
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            return result
+
     def read(self, work: Callable[[Transaction], T]) -> T:
         """Run a piece of work that sees a single state."""
         with self._lock, explained(self._path):
@@ -166,7 +186,7 @@ def statements() -> list[str]:
         f"CREATE TABLE IF NOT EXISTS {name} ({columns}) STRICT" for name, columns in tables(_SQLITE_TYPES).items()
     ]
     creations += [f"CREATE INDEX IF NOT EXISTS {name} ON {columns}" for name, columns in INDICES.items()]
-    guards = [_build_guard(table, deed) for table in TABLE_KEYS for deed in ("UPDATE", "DELETE")]
+    guards = [_build_guard(table, deed) for table, deed in product(TABLE_KEYS, GUARDED_DEEDS)]
     return [
         *creations,
         *guards,

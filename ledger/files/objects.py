@@ -10,6 +10,7 @@ import os
 import stat
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -34,6 +35,12 @@ class Bodies(Protocol):
     def where(self, name: str) -> Path | None:
         """Return the file that holds the bytes with this digest; None where a database does."""
 
+    def names(self) -> set[str]:
+        """Return the digests of all that is stored."""
+
+    def remove(self, names: Sequence[str]) -> None:
+        """Remove what is stored under these digests."""
+
 
 class StoredObjects:
     """A table of bytes, append-only like the rest of the record."""
@@ -51,6 +58,19 @@ class StoredObjects:
     def where(self, name: str) -> None:
         """Return no file: the database holds them."""
 
+    def names(self) -> set[str]:
+        """Return the digests of all that is stored."""
+        return {name for (name,) in self._database.rows("SELECT digest FROM objects")}
+
+    def remove(self, names: Sequence[str]) -> None:
+        """Remove what is stored under these digests."""
+
+        def work(session: Transaction) -> None:
+            for name in names:
+                session.execute("DELETE FROM objects WHERE digest = ?", (name,))
+
+        self._database.rewrite(("objects",), work)
+
     def get(self, name: str) -> bytes:
         """Return the bytes with this digest.
 
@@ -61,11 +81,14 @@ class StoredObjects:
         """
         rows = self._database.rows("SELECT body FROM objects WHERE digest = ?", (name,))
         if not rows:
-            raise DamagedObject(f"object {name} is not in the ledger", got=name)
+            raise DamagedObject(f"object {name} is not in the ledger", got=name, hint=_GONE_HINT)
         body = bytes(rows[0][0])
         if compute_digest(body) != name:
             raise DamagedObject(f"object {name} does not hold what its name says", got=name)
         return body
+
+
+_GONE_HINT = "`alphaloom record verify` says whether somebody erased it, when and why."
 
 
 def put_object(session: Transaction, body: bytes) -> str:
@@ -89,6 +112,17 @@ class Objects:
         """Return the file that holds the bytes with this digest."""
         return self.path(name)
 
+    def names(self) -> set[str]:
+        """Return the digests of all that is stored."""
+        folders = [entry for entry in os.scandir(self._folder) if entry.is_dir()] if self._folder.is_dir() else []
+        return {folder.name + file.name for folder in folders for file in os.scandir(folder.path)}
+
+    def remove(self, names: Sequence[str]) -> None:
+        """Remove the files with these digests."""
+        with explained(self._folder):
+            for name in names:
+                self.path(name).unlink(missing_ok=True)
+
     def put(self, body: bytes) -> str:
         """Store bytes and return their digest; storing them again does nothing, or repairs a damaged copy."""
         name = compute_digest(body)
@@ -110,7 +144,7 @@ class Objects:
         try:
             body = self.path(name).read_bytes()
         except FileNotFoundError:
-            raise DamagedObject(f"object {name} is not in {self._folder}", got=name) from None
+            raise DamagedObject(f"object {name} is not in {self._folder}", got=name, hint=_GONE_HINT) from None
         if compute_digest(body) != name:
             raise DamagedObject(f"{self.path(name)} does not hold what its name says", got=name)
         return body

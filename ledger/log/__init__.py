@@ -23,6 +23,12 @@ if TYPE_CHECKING:
     from .note import NoteError as NoteError, SignedNote as SignedNote, read_log_text as read_log_text
     from .proof import PROOF_SUFFIX as PROOF_SUFFIX, InclusionProof as InclusionProof, prove_row as prove_row
     from .reader import is_logged as is_logged, spell_path as spell_path
+    from .upkeep.erasure import Erasure as Erasure, ErasureRecord as ErasureRecord, Mention as Mention
+    from .upkeep.retirement import (
+        add_second_key as add_second_key,
+        choose_lost as choose_lost,
+        replace_keys as replace_keys,
+    )
     from .verification import LogReading as LogReading, OutsideCheckpoint as OutsideCheckpoint
     from .witness import (
         LogWitness as LogWitness,
@@ -37,11 +43,13 @@ else:
         {
             "checkpoint": "Checkpoint CheckpointPolicy",
             "comparison": "LogFinding",
+            "upkeep.erasure": "Erasure ErasureRecord Mention",
             "export": "SignedLog export_log read_signed_log verify_export",
             "keys": "COSIGNED KeyFolder",
             "note": "NoteError SignedNote read_log_text",
             "proof": "PROOF_SUFFIX InclusionProof prove_row",
             "reader": "is_logged spell_path",
+            "upkeep.retirement": "add_second_key choose_lost replace_keys",
             "verification": "LogReading OutsideCheckpoint",
             "witness": "LogWitness WitnessRefusal keep_cosigned trust_log",
             "workspace": "read_call_heads verify_workspace",

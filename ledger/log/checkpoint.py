@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
 
-from .note import KIND_LOG, KIND_WITNESS, NoteError, VerifierKey, decode_base64, has_control_characters
+from .note import KIND_LOG, KIND_ML_DSA, KIND_WITNESS, NoteError, VerifierKey, decode_base64, has_control_characters
 from .tree import HASH_SIZE
 
 NO_QUORUM = "none"
@@ -55,7 +55,8 @@ class CheckpointPolicy:
     Attributes
     ----------
     logs : tuple of VerifierKey
-        Keys of logs; one of them must have signed a checkpoint of its own name.
+        Keys of logs; one of them must have signed a checkpoint of its own name. Of a log with an Ed25519 and an
+        ML-DSA-44 key, both must have.
     witnesses : mapping of str to VerifierKey
         Keys of witnesses, under the names that the policy gives them.
     groups : mapping of str to (int, tuple of str)
@@ -114,8 +115,13 @@ class CheckpointPolicy:
         return cls(tuple(logs), witnesses, groups, quorum)
 
     def accepts(self, signed: Mapping[VerifierKey, datetime | None], origin: str) -> bool:
-        """Return whether these signatures are those of the log with this name and of enough witnesses."""
-        return any(key in signed for key in self.logs if key.name == origin) and self._has_seen(self.quorum, signed)
+        """Return whether these signatures are those of the log with this name and of enough witnesses.
+
+        The log must have signed by one key of each kind that the policy lists of it.
+        """
+        own = [key for key in self.logs if key.name == origin]
+        asked, given = ({key.kind for key in keys} for keys in (own, [key for key in own if key in signed]))
+        return bool(asked) and asked == given and self._has_seen(self.quorum, signed)
 
     def _has_seen(self, name: str, signed: Mapping[VerifierKey, datetime | None]) -> bool:
         if name in self.witnesses:
@@ -131,7 +137,7 @@ def _read_key(vkey: str, kind: int) -> VerifierKey | None:
         key = VerifierKey.parse(vkey)
     except NoteError:
         return None
-    return key if key.kind == kind else None
+    return key if key.kind in (kind, KIND_ML_DSA) else None
 
 
 def _read_witness(vkey: str, known: Mapping[str, VerifierKey]) -> VerifierKey | None:

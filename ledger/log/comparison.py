@@ -48,6 +48,8 @@ class LoggedTable:
     name: str
     rows: dict[Any, tuple[int, LoggedRow]] = field(default_factory=dict)
     earlier: Mapping[str, str] = field(default_factory=dict)
+    erased: dict[str, str] = field(default_factory=dict)
+    """Digests of rows and of bodies before an erasure on record, with those after it; each after its row's number."""
 
     @property
     def number(self) -> str:
@@ -61,15 +63,28 @@ class LoggedTable:
         for number, row in present:
             logged = left.get(number)
             shown = shorten_row(row)
-            if logged is not None and logged[1].columns == shown:
+            if logged is not None and self._is_as_logged(number, logged[1].columns, shown):
                 del left[number]
             elif logged is not None or str(number) not in earlier:
                 unknown[number] = shown
-            elif earlier.pop(str(number)) != digest_row(row):
+            elif self._follow(number, earlier.pop(str(number))) != digest_row(row):
                 yield self._make_finding("edited", shown, "it differs from what it was when the log began")
         for number in earlier:
             yield LogFinding("dropped", f"{self.name} {number}", "it was there when the log began")
         yield from self._pair(left, unknown)
+
+    def _is_as_logged(self, number: Any, logged: Mapping[str, Any], shown: Mapping[str, Any]) -> bool:
+        """Return whether a row is that of its leaf, but for erasures of its body that are on record."""
+        if not self.erased or not isinstance(body := logged.get("body"), Mapping):
+            return logged == shown
+        return shown == {**logged, "body": {"sha256": self._follow(number, str(body.get("sha256")))}}
+
+    def _follow(self, number: Any, digest: str) -> str:
+        """Return a digest after all erasures on record of its row."""
+        left = len(self.erased)
+        while left and (after := self.erased.get(f"{number} {digest}")):
+            digest, left = after, left - 1
+        return digest
 
     def _pair(self, left: dict[Any, tuple[int, LoggedRow]], unknown: dict[Any, dict[str, Any]]) -> Iterator[LogFinding]:
         """Pair logged rows that are gone with rows that no leaf has: by content, by key, by number."""

@@ -116,6 +116,14 @@ class LoggedDatabase:
 
     def write(self, work: Callable[[LoggedTransaction], T]) -> T:
         """Run a piece of work in one transaction, as `Database.write` does."""
+        return self._log(self._database.write, work)
+
+    def rewrite(self, tables: Sequence[str], work: Callable[[LoggedTransaction], T]) -> T:
+        """Run a piece of work that may change rows of these tables, as `Database.rewrite` does."""
+        return self._log(lambda logged: self._database.rewrite(tables, logged), work)
+
+    def _log(self, write: Callable[[Callable[[Transaction], T]], T], work: Callable[[LoggedTransaction], T]) -> T:
+        """Run a piece of work in a transaction of the database, and say that leaves were added."""
         leaves = 0
 
         def logged(session: Transaction) -> T:
@@ -125,7 +133,7 @@ class LoggedDatabase:
             leaves += transaction.leaves  # a transaction that is run again may find what its first attempt committed
             return result
 
-        result = self._database.write(logged)
+        result = write(logged)
         if leaves:
             self.appended()
         return result

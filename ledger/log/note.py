@@ -1,7 +1,9 @@
-"""Signed notes and their keys (C2SP signed-note, tlog-checkpoint, tlog-cosignature), with Ed25519 signatures.
+"""Signed notes and their keys (C2SP signed-note, tlog-checkpoint, tlog-cosignature): Ed25519, and ML-DSA-44 beside it.
 
 A note is a text, an empty line, and signature lines `— NAME BASE64`, where the base64 holds a key id of 4 bytes and the
-signature. A signature of a log covers the text; one of a witness covers the time at which it saw the text, too.
+signature. A signature of a log covers the text; one of a witness covers the time at which it saw the text, too. One by
+ML-DSA-44, which a quantum computer does not forge, covers the names of key and log, the size, the root and a time,
+which is zero for a log.
 """
 
 from __future__ import annotations
@@ -12,22 +14,33 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import ModuleType
 from typing import Self
 
 from ..errors import LedgerError
 from ..files.given_file import read_given
 
-KIND_LOG, KIND_WITNESS = 0x01, 0x04
-"""Types of signature: of a log, and of a witness with a time."""
-SEED_SIZE, PUBLIC_SIZE, TIME_SIZE = 32, 32, 8
+KIND_LOG, KIND_WITNESS, KIND_ML_DSA = 0x01, 0x04, 0x06
+"""Types of signature: Ed25519 of a log, Ed25519 of a witness with a time, and ML-DSA-44 of either."""
+SEED_SIZE, PUBLIC_SIZE, ML_DSA_PUBLIC_SIZE, TIME_SIZE = 32, 32, 1312, 8
+PUBLIC_SIZES = {KIND_LOG: PUBLIC_SIZE, KIND_WITNESS: PUBLIC_SIZE, KIND_ML_DSA: ML_DSA_PUBLIC_SIZE}
 MAX_TEXT_BYTES = 1 << 20
 _DASH = "— "
+_SUBTREE_LABEL = b"subtree/v1\n\0"
+_MAX_NAME_BYTES = 255
 
 
 class NoteError(LedgerError):
     """A note, a key or a proof is not in the format of its specification, or its signature does not hold."""
 
     code = "signed_note"
+    exit_code = 1
+
+
+class SignatureUnavailable(LedgerError):
+    """The installed cryptography has no ML-DSA."""
+
+    code = "signature_unavailable"
     exit_code = 1
 
 
@@ -46,18 +59,18 @@ class VerifierKey:
         Raises
         ------
         NoteError
-            If it is none, its id is wrong, or it is neither a log's nor a witness's Ed25519 key.
+            If it is none, its id is wrong, or it is neither a log's nor a witness's key.
         """
         name, _, rest = text.strip().partition("+")
         _id, _, encoded = rest.partition("+")
         raw = decode_base64(encoded) or b"\x00"
         key = cls(name, raw[0], raw[1:])
-        is_known = key.kind in (KIND_LOG, KIND_WITNESS) and len(key.public) == PUBLIC_SIZE
+        is_known = PUBLIC_SIZES.get(key.kind) == len(key.public)
         if not is_known or not is_key_name(name) or str(key) != text.strip():
             raise NoteError(
                 "this is no public key of a log or a witness",
                 got=text.strip(),
-                allowed="NAME+ID+BASE64 with an Ed25519 key, as `alphaloom record export` writes it into the file vkey",
+                allowed="NAME+ID+BASE64, Ed25519 or ML-DSA-44, as `alphaloom record export` writes into the file vkey",
             )
         return key
 
@@ -73,6 +86,8 @@ class VerifierKey:
     def seen_at(self, text: str, signature: bytes) -> datetime | None:
         """Check a signature of a text; return the time that a witness signed, None for a log's.
 
+        An ML-DSA signature with time zero is one of a log.
+
         Raises
         ------
         NoteError
@@ -82,12 +97,15 @@ class VerifierKey:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
         seconds, at = 0, None
-        if self.kind == KIND_WITNESS:
+        if self.kind != KIND_LOG:
             seconds, signature = int.from_bytes(signature[:TIME_SIZE], "big"), signature[TIME_SIZE:]
         try:
-            at = datetime.fromtimestamp(seconds, UTC) if self.kind == KIND_WITNESS else None
-            message = _spell_cosigned(text, seconds) if self.kind == KIND_WITNESS else text
-            Ed25519PublicKey.from_public_bytes(self.public).verify(signature, message.encode())
+            at = datetime.fromtimestamp(seconds, UTC) if seconds or self.kind == KIND_WITNESS else None
+            if self.kind == KIND_ML_DSA:
+                _check_ml_dsa(self.public, _spell_subtree(self.name, text, seconds), signature)
+            else:
+                message = _spell_cosigned(text, seconds) if self.kind == KIND_WITNESS else text
+                Ed25519PublicKey.from_public_bytes(self.public).verify(signature, message.encode())
         except (InvalidSignature, ValueError, OverflowError, OSError) as error:
             raise NoteError(f"the signature of {self.name} does not hold", field="checkpoint") from error
         return at
@@ -110,6 +128,8 @@ class SigningKey:
         """The public key."""
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+        if self.kind == KIND_ML_DSA:
+            return VerifierKey(self.name, self.kind, derive_public(self.seed))
         return VerifierKey(
             self.name, self.kind, Ed25519PrivateKey.from_private_bytes(self.seed).public_key().public_bytes_raw()
         )
@@ -118,11 +138,13 @@ class SigningKey:
         """Sign a text; a witness signs the time `at` too, in whole seconds."""
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+        key, seconds = self.verifier, int(at.timestamp()) if at else 0
+        if self.kind == KIND_ML_DSA:
+            signed = _sign_ml_dsa(self.seed, _spell_subtree(self.name, text, seconds))
+            return Signature(self.name, key.id, seconds.to_bytes(TIME_SIZE, "big") + signed)
         private = Ed25519PrivateKey.from_private_bytes(self.seed)
-        key = self.verifier
         if at is None:
             return Signature(self.name, key.id, private.sign(text.encode()))
-        seconds = int(at.timestamp())
         signed = private.sign(_spell_cosigned(text, seconds).encode())
         return Signature(self.name, key.id, seconds.to_bytes(TIME_SIZE, "big") + signed)
 
@@ -225,3 +247,46 @@ def _read_signature(line: str) -> Signature | None:
 
 def _spell_cosigned(text: str, seconds: int) -> str:
     return f"cosignature/v1\ntime {seconds}\n{text}"
+
+
+def _spell_subtree(signer: str, text: str, seconds: int) -> bytes:
+    """Return the bytes that are signed of a checkpoint; `ValueError` if the text is none, or a name is too long."""
+    origin, size, root = text.split("\n")[:3]
+    names = [signer.encode(), origin.encode()]
+    if any(len(name) > _MAX_NAME_BYTES for name in names):
+        raise ValueError("a name has more than 255 bytes")
+    spelled = [bytes([len(name)]) + name for name in names]
+    first, end = (0).to_bytes(8, "big"), int(size).to_bytes(8, "big")
+    return b"".join([_SUBTREE_LABEL, spelled[0], seconds.to_bytes(8, "big"), spelled[1], first, end, b64decode(root)])
+
+
+def derive_public(seed: bytes) -> bytes:
+    """Return the public key of a seed of 32 bytes."""
+    return bytes(_load_ml_dsa().MLDSA44PrivateKey.from_seed_bytes(seed).public_key().public_bytes_raw())
+
+
+def _sign_ml_dsa(seed: bytes, message: bytes) -> bytes:
+    """Return a signature of 2,420 bytes; it is another one each time."""
+    return bytes(_load_ml_dsa().MLDSA44PrivateKey.from_seed_bytes(seed).sign(message))
+
+
+def _check_ml_dsa(public: bytes, message: bytes, signature: bytes) -> None:
+    """Raise cryptography's `InvalidSignature` unless the signature holds."""
+    _load_ml_dsa().MLDSA44PublicKey.from_public_bytes(public).verify(signature, message)
+
+
+def _load_ml_dsa() -> ModuleType:
+    """Return the module with ML-DSA.
+
+    Raises
+    ------
+    SignatureUnavailable
+        If cryptography is too old, or was built without it.
+    """
+    try:
+        from cryptography.hazmat.primitives.asymmetric import mldsa
+    except ImportError as error:
+        raise SignatureUnavailable(
+            "the installed cryptography has no ML-DSA", hint="pip install --upgrade cryptography"
+        ) from error
+    return mldsa

@@ -25,6 +25,7 @@ from .leaves import STATE_TABLE, LoggedTransaction
 from .note import KIND_LOG, NoteError, SignedNote, SigningKey, VerifierKey, decode_base64
 from .reader import digest_row, holds_checkpoint, is_same_record, read_rows, spell_path
 from .tree import HASH_SIZE, Frontier, encode_nodes, hash_leaf
+from .upkeep.retirement import find_second_key, record_retirements, refuse_retired
 
 BATCH_SECONDS = 1.0
 """How long a leaf waits for others before all are signed."""
@@ -97,7 +98,7 @@ class CheckpointSigner:
                 names = [VerifierKey.parse(vkey).name for (vkey,) in session.execute(_LIST_KEYS).fetchall()]
                 stored = session.execute("SELECT note FROM log_checkpoints ORDER BY id DESC LIMIT 1").fetchone()
                 key = _make_key(names[-1] if names else self._draw_name(), seed)
-                note = SignedNote.parse(stored[0]) if stored else _sign_tree(key, Frontier())
+                note = SignedNote.parse(stored[0]) if stored else _sign_tree((key,), Frontier())
                 reason = _describe_earlier(self._keys.recall(WORKSPACES, self._here))
                 origin = Checkpoint.parse(note.text).origin
                 for one in self._keys.recall(WORKSPACES, self._here):
@@ -142,6 +143,10 @@ class CheckpointSigner:
         with self._warned():
             self.sign()
 
+    def run_query(self, query: str) -> list[tuple[Any, ...]]:
+        """Return all rows of a query on the ledger."""
+        return self._database.rows(query)
+
     @contextmanager
     def _warned(self) -> Iterator[None]:
         """Say once in a process why nothing could be signed, and go on."""
@@ -154,15 +159,17 @@ class CheckpointSigner:
                 _said.add(line)
                 print(line, file=sys.stderr, flush=True)
 
-    def sign(self) -> None:
+    def sign(self, *, anew: bool = False) -> None:
         """Sign all leaves, unless the last checkpoint covers them.
+
+        With `anew`, the desk's keys are written into the log first, which adds a leaf where one is new to it.
 
         Raises
         ------
         NoteError
             If the key cannot be read or made, or the folder of keys cannot be written.
         """
-        self._sign("")
+        self._sign("", anew=anew)
 
     def acknowledge(self, reason: str) -> str:
         """Accept the record as it is, under a new name of its log; return what the record then says.
@@ -178,18 +185,21 @@ class CheckpointSigner:
         self._sign(why)
         return why
 
-    def _sign(self, accepted: str) -> None:
+    def _sign(self, accepted: str, *, anew: bool = False) -> None:
         seed = self._keys.make_seed(LOG_KEY)
+        refuse_retired(self._keys, seed)
         signed: list[tuple[_LogChoice, SignedNote]] = []
 
         def work(session: Transaction) -> None:
             signed.clear()
-            frontier = _read_frontier(session)
-            (last,) = session.execute("SELECT coalesce(max(id), 0) FROM leaves").fetchone()
-            if last > frontier.size or accepted:
-                logged = LoggedTransaction(session, self._draw_salt)
-                choice = self._take_over(logged, seed, accepted) if accepted else self._choose_log(logged, seed)
-                signed.append((choice, _add_checkpoint(session, frontier, choice.key)))
+            frontier, logged = _read_frontier(session), LoggedTransaction(session, self._draw_salt)
+            retired = record_retirements(logged, self._keys, self._now)
+            if not anew and not accepted and _count_leaves(session) == frontier.size:
+                return
+            choice = self._take_over(logged, seed, accepted) if accepted else self._choose_log(logged, seed, retired)
+            second = find_second_key(logged, self._keys, choice.key.name, self._now)
+            if _count_leaves(session) > frontier.size:
+                signed.append((choice, _add_checkpoint(session, frontier, [*second, choice.key])))
 
         self._database.write(work)
         for choice, note in signed:
@@ -209,12 +219,12 @@ class CheckpointSigner:
                 self._keys.forget(SIGNED, origin, self._here)
                 self._keys.forget(WORKSPACES, self._here, origin)
 
-    def _choose_log(self, session: LoggedTransaction, seed: bytes) -> _LogChoice:
+    def _choose_log(self, session: LoggedTransaction, seed: bytes, retired: str) -> _LogChoice:
         """Return the key that signs; a key that is new to the log is first written into it, with the reason.
 
         The name of the log stays, unless this desk has signed more of it than is there, or the record is a copy of one
         that is still where this desk signed it: two histories under one name would be the fault that a log is there to
-        show.
+        show. `retired` is why the last key of this desk signs no more, if it was retired just now.
         """
         names, own = self._read_names(session, seed)
         homes = self._keys.recall(WORKSPACES, self._here)
@@ -235,7 +245,8 @@ class CheckpointSigner:
             return _LogChoice(key, is_branch=bool(originals), is_home=is_home)
         key = _make_key(name, seed)
         if not own:
-            self._add_key(session, key, "a desk with another key writes on")
+            why = f"it replaces a retired key: {retired}" if retired else "a desk with another key writes on"
+            self._add_key(session, key, why)
         is_branch = any(one.is_branch for one in known)
         return _LogChoice(key, is_branch, is_home, tuple(one.about for one in others))
 
@@ -263,20 +274,25 @@ class CheckpointSigner:
         return f"alphaloom/{self._draw_salt(8).hex()}"
 
 
+def _count_leaves(session: Transaction) -> int:
+    """Return the number of the last leaf, 0 if there is none."""
+    return int(session.execute("SELECT coalesce(max(id), 0) FROM leaves").fetchone()[0])
+
+
 def _make_key(name: str, seed: bytes) -> SigningKey:
     return SigningKey(name, KIND_LOG, seed)
 
 
-def _sign_tree(key: SigningKey, tree: Frontier) -> SignedNote:
-    text = str(Checkpoint(key.name, tree.size, tree.root()))
-    return SignedNote(text, (key.sign(text),))
+def _sign_tree(keys: Sequence[SigningKey], tree: Frontier) -> SignedNote:
+    text = str(Checkpoint(keys[-1].name, tree.size, tree.root()))
+    return SignedNote(text, tuple(key.sign(text) for key in keys))
 
 
-def _add_checkpoint(session: Transaction, frontier: Frontier, key: SigningKey) -> SignedNote:
+def _add_checkpoint(session: Transaction, frontier: Frontier, keys: Sequence[SigningKey]) -> SignedNote:
     rows = session.execute("SELECT entry FROM leaves WHERE id > ? ORDER BY id", (frontier.size,)).fetchall()
     for (entry,) in rows:
         frontier.push(hash_leaf(entry.encode()))
-    note = _sign_tree(key, frontier)
+    note = _sign_tree(keys, frontier)
     session.execute(_ADD_CHECKPOINT, (frontier.size, encode_nodes(frontier), str(note)))
     return note
 

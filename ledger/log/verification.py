@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from typing import Any
 
 from ..database.schema import LOGGED_TABLES
@@ -16,6 +17,8 @@ from .note import NoteError, SignedNote, VerifierKey
 from .reader import RunQuery, read_rows
 from .signing import FIRST_REASON, MAX_NAMED
 from .tree import Frontier, encode_nodes, hash_leaf
+from .upkeep.erasure import read_erasures
+from .upkeep.retirement import describe_retirements, find_late_signatures, read_notes
 
 MAX_CLOCK_STEP = timedelta(days=1)
 """Largest step back in time that is no finding: machines that share a database have clocks of their own."""
@@ -179,6 +182,9 @@ class _Verification:
         roots = _compute_roots(hashes, sizes)
         last = self._check_checkpoints(stored, roots)
         kept, witnessed = self._check_outside(outside, roots, last)
+        notes = chain(read_notes(text for *_, text in stored), (one.note for one in outside))
+        leaves = self._tables["retirements"].rows
+        self._findings.extend(find_late_signatures(self._run_query, notes, leaves))
         accepted = max((one.checkpoint.size for one in self._held if one.is_acknowledged), default=0)
         self._check_times(witnessed, accepted)
         signed = Checkpoint.parse(last.text) if last else Checkpoint("", 0, b"")
@@ -248,6 +254,12 @@ class _Verification:
             self._tables[name].earlier = digests
 
     def _compare_rows(self) -> None:
+        for erasure in read_erasures(self._run_query):
+            self._notes.append(erasure.describe())
+            for row in erasure.rows:
+                digests = {row.before: row.after, row.row_before: row.row_after}
+                erased = self._tables[row.table].erased if row.table in self._tables else {}
+                erased.update({f"{row.number} {before}": after for before, after in digests.items()})
         for name, table in self._tables.items():
             self._findings.extend(table.compare(read_rows(self._run_query, name)))
 
@@ -259,6 +271,7 @@ class _Verification:
                 self._find("log", "log_keys", f"this is no key: {vkey[:80]}")
         for key, at, why in self._keys[0 if self._keys and self._keys[0][2] != FIRST_REASON else 1 :]:
             self._notes.append(f"since {at} the key {key.id.hex()} of {key.name} signs: {why}")
+        self._notes.extend(describe_retirements(self._run_query))
 
     def _check_checkpoints(self, stored: Sequence[tuple[Any, ...]], roots: dict[int, Frontier]) -> SignedNote | None:
         """Check every checkpoint against the leaves; return the last one that can be read."""

@@ -21,6 +21,7 @@ from .keys import ACKNOWLEDGED, COSIGNED, SIGNED, WITNESS_LIST, WORKSPACES, KeyF
 from .note import SignedNote
 from .reader import RunQuery, holds_checkpoint, read_record, spell_path
 from .signing import MAX_NAMED
+from .upkeep.erasure import find_lost_bodies, read_erasures
 from .verification import LogReading, OutsideCheckpoint, verify_record
 
 if TYPE_CHECKING:
@@ -54,7 +55,11 @@ def verify_workspace(
                 return None
 
         reading = verify_record(run_query, read_object, find_outside, keys.trusted(WITNESS_LIST), policy)
-        more = (*_check_schema(workspace, run_query), *_check_files(workspace, run_query))
+        lost = [
+            LogFinding("dropped", f"calls {number}", f"its stored text {digest} is gone, and nobody erased it")
+            for number, digest in find_lost_bodies(run_query, objects, read_erasures(run_query))
+        ]
+        more = (*_check_schema(workspace, run_query), *_check_files(workspace, run_query), *lost)
         return replace(reading, findings=(*map(partial(_add_hint, workspace), reading.findings), *more))
 
     return read_record(workspace, work)

@@ -198,6 +198,23 @@ class PostgresDatabase:
         """Run a piece of work in one transaction, after all other writers; again if the connection is lost."""
         return self._link.repeated(lambda connection: _run_transaction(connection, (_BEGIN_WRITE, "COMMIT"), work))
 
+    def rewrite(self, tables: Sequence[str], work: Callable[[Transaction], T]) -> T:
+        """Run a piece of work that may change rows of these tables; others wait for it, and old rows are vacuumed."""
+        names = [(f"{POSTGRES_SCHEMA}.{table}", f"TRIGGER {table}_append_only") for table in tables]
+
+        def unguarded(session: Transaction) -> T:
+            for table, guard in names:
+                session.execute(f"ALTER TABLE {table} DISABLE {guard}")
+            result = work(session)
+            for table, guard in names:
+                session.execute(f"ALTER TABLE {table} ENABLE ALWAYS {guard}")
+            return result
+
+        result = self.write(unguarded)
+        vacuum = f"VACUUM {', '.join(table for table, _ in names)}"
+        self._link.repeated(lambda connection: connection.execute(vacuum))
+        return result
+
     def read(self, work: Callable[[Transaction], T]) -> T:
         """Run a piece of work that sees a single state."""
         return self._link.repeated(lambda connection: _run_transaction(connection, (_BEGIN_READ, "ROLLBACK"), work))

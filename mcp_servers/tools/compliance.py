@@ -24,7 +24,7 @@ from ...ledger.account import (
     read_overview,
     report_exposures,
 )
-from ...ledger.log import KeyFolder, NoteError, prove_row, read_signed_log, recall_cosigned
+from ...ledger.log import COSIGNED, KeyFolder, NoteError, prove_row, read_signed_log
 from ..access import Caller, Scope
 from ..answers import json_tool, paginate
 from ..arguments import READ_HINTS, Cursor
@@ -202,7 +202,7 @@ class SupervisedRecord:
         """Return the leaf of a record, and its proof."""
         keys = KeyFolder.of_user()
         log = _answer(lambda: read_signed_log(self._workspace, keys))
-        row, proof = _answer(lambda: prove_row(log, name_leaf(log, name), recall_cosigned(keys, log.key.name)))
+        row, proof = _answer(lambda: prove_row(log, name_leaf(log, name), keys.recall(COSIGNED, log.key.name)))
         at = str(row.columns.get("at", ""))[:10]
         run = str(row.columns.get("run") or row.columns.get("id") or "")
         self._refuse_labels(_answer(lambda: read_overview(self._workspace, lambda reader: reader.labels(run))))

@@ -136,7 +136,7 @@ class Calls:
         if own is not None:
             return own
         other = self._ledger.calls.first(turn.key)
-        if other is None:
+        if other is None or self._ledger.erasures.is_erased(other.reply):
             return None
         call = replace(
             other, run=task.run, role=task.role, intent=task.intent, prompt=task.prompt, attempts=0, tenant=task.tenant

@@ -115,8 +115,10 @@ SILENT = "CREATE FUNCTION alphaloom.silent() RETURNS trigger LANGUAGE plpgsql AS
         [SILENT, "CREATE TRIGGER a BEFORE INSERT ON alphaloom.calls FOR EACH ROW EXECUTE FUNCTION alphaloom.silent()"],
         ["CREATE RULE silent AS ON INSERT TO alphaloom.calls DO INSTEAD NOTHING"],
         [
-            "CREATE OR REPLACE FUNCTION alphaloom.append_only() RETURNS trigger LANGUAGE plpgsql "
-            "AS $$BEGIN RETURN NULL; END$$"
+            (
+                "CREATE OR REPLACE FUNCTION alphaloom.append_only() RETURNS trigger LANGUAGE plpgsql "
+                "AS $$BEGIN RETURN NULL; END$$"
+            ),
         ],
     ],
 )
@@ -128,6 +130,30 @@ def test_a_trigger_or_rule_of_somebody_else_is_named(cluster: Cluster, tmp_path:
     for statement in statements:
         cluster.ask(address, statement)
     assert {one.kind for one in verify_workspace(tmp_path, KeyFolder.of_user()).findings} == {"schema"}
+
+
+def test_a_name_and_a_text_are_erased_and_the_guards_stand_again(cluster: Cluster, tmp_path: Path) -> None:
+    import psycopg
+
+    address, keys = cluster.database(), KeyFolder.of_user()
+    with opened(tmp_path, address) as ledger:
+        fill(ledger)
+        ledger.events.record("one", "review", "f1/1", {"by": "Ada", "comment": "Ada"})
+        text = ledger.objects.put(b"a prompt")
+        assert ledger.erasures.erase_person("Ada", "Eve", "she asked")
+        assert ledger.erasures.erase_objects([ledger.erasures.find_text(text)], "Eve", "old")
+        assert ledger.erasures.is_erased(text)
+        assert ledger.events.of("one", "review")[0].body == {"by": "[erased 2]", "comment": "[erased 2]"}
+        assert ledger.objects.put(b"a prompt") == text
+        assert ledger.objects.get(text) == b"a prompt"
+    assert verify_workspace(tmp_path, keys).findings == ()
+    for statement in ("UPDATE alphaloom.events SET body = '{}'", "DELETE FROM alphaloom.objects"):
+        with pytest.raises(psycopg.IntegrityError, match="is append-only"):
+            cluster.ask(address, f"SET session_replication_role = replica; {statement}")
+    cluster.ask(address, "ALTER TABLE alphaloom.events DISABLE TRIGGER ALL")
+    cluster.ask(address, "UPDATE alphaloom.events SET body = '{}' WHERE kind = 'review'")
+    findings = verify_workspace(tmp_path, keys).findings
+    assert [one.kind for one in findings if one.what.startswith("events ")] == ["edited"]
 
 
 # Two workspaces, several processes.

@@ -200,6 +200,9 @@ def fill(ledger: Ledger) -> None:
     )
     with CallLog.open(ledger.workspace / CALLS_FOLDER, clock=lambda: datetime(2026, 1, 2, tzinfo=UTC)):
         ledger._anchor_calls()
+    ledger.erasures.erase_objects([ledger.objects.put(b"a text")], "Ada", "old")
+    retired = {"vkey": "gone+0123abcd+AQ==", "why": "lost", "at": "2026-01-02T00:00:00+00:00"}
+    ledger._database.write(lambda session: session.append("retirements", retired))
     ledger.signer.sign()
 
 
