@@ -600,6 +600,7 @@ TABLES = {
     "fingerprints": "runs of rounded daily returns, by which equal data are recognised under other names",
     "holds": "what model calls under way hold of a budget, at their worst case",
     "releases": "holds that ended, and why",
+    "call_heads": "the last lines of the record of tool calls when a ledger was closed",
     "leaves": "the transparency log: one leaf for each row of the other tables, in order of arrival",
     "log_keys": "the keys that sign the log, since when and why",
     "retirements": "keys of the log that sign no more, since when and why",

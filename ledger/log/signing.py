@@ -33,7 +33,7 @@ FIRST_REASON = "the log begins"
 _ADD_CHECKPOINT = "INSERT INTO log_checkpoints (size, nodes, note) VALUES (?, ?, ?)"
 _LAST_CHECKPOINT = "SELECT size, nodes FROM log_checkpoints ORDER BY id DESC LIMIT 1"
 _LIST_KEYS = "SELECT vkey FROM log_keys ORDER BY id"
-MAX_NAMED = 3
+MAX_LOGS_NAMED = 3
 """Earlier logs of a folder that a log names when it begins."""
 _FAILURES = (AlphaloomError, OSError, sqlite3.Error)
 """What may keep a checkpoint from being signed: a key, a folder, a server, or a record that somebody changed."""
@@ -308,7 +308,7 @@ def _holds(session: Transaction, names: Sequence[str], one: RememberedCheckpoint
 def _describe_earlier(earlier: Sequence[RememberedCheckpoint]) -> str:
     """Return what a log that begins in a folder says of those that were there before."""
     logs = [f"{one.checkpoint.origin} of {one.checkpoint.size} leaves" for one in earlier if one.checkpoint.size]
-    return f"; logs in this folder before: {', '.join(logs[-MAX_NAMED:])}" if logs else ""
+    return f"; logs in this folder before: {', '.join(logs[-MAX_LOGS_NAMED:])}" if logs else ""
 
 
 def _read_frontier(session: Transaction) -> Frontier:

@@ -15,7 +15,7 @@ from .comparison import LogFinding, LoggedTable
 from .leaves import STATE_TABLE, LoggedRow
 from .note import NoteError, SignedNote, VerifierKey
 from .reader import RunQuery, read_rows
-from .signing import FIRST_REASON, MAX_NAMED
+from .signing import FIRST_REASON, MAX_LOGS_NAMED
 from .tree import Frontier, encode_nodes, hash_leaf
 from .upkeep.erasure import read_erasures
 from .upkeep.retirement import describe_retirements, find_late_signatures, read_notes
@@ -383,7 +383,8 @@ class _Verification:
                 self._find_missing(one, roots)
         if others:
             named = sorted({f"{one.origin} of {one.size} leaves" for one in others})
-            logs = ", ".join(named[:MAX_NAMED]) + (f" and {len(named) - MAX_NAMED} more" if named[MAX_NAMED:] else "")
+            more = f" and {len(named) - MAX_LOGS_NAMED} more" if named[MAX_LOGS_NAMED:] else ""
+            logs = ", ".join(named[:MAX_LOGS_NAMED]) + more
             self._notes.append(
                 f"this desk has also signed other records in this folder: {logs}. They were removed, or are on "
                 "another machine; if you expected one of them here, this record was put in its place"

@@ -20,7 +20,7 @@ from .comparison import LogFinding
 from .keys import ACKNOWLEDGED, COSIGNED, SIGNED, WITNESS_LIST, WORKSPACES, KeyFolder, RememberedCheckpoint
 from .note import SignedNote
 from .reader import RunQuery, holds_checkpoint, read_record, spell_path
-from .signing import MAX_NAMED
+from .signing import MAX_LOGS_NAMED
 from .upkeep.erasure import find_lost_bodies, read_erasures
 from .verification import LogReading, OutsideCheckpoint, verify_record
 
@@ -86,8 +86,8 @@ def _check_schema(workspace: Path, run_query: RunQuery) -> Iterator[LogFinding]:
         else:
             yield LogFinding("schema", what, message)
     if gone:
-        more = f" and {len(gone) - MAX_NAMED} more" if gone[MAX_NAMED:] else ""
-        yield LogFinding("schema", ", ".join(gone[:MAX_NAMED]) + more, SCHEMA_PART_GONE)
+        more = f" and {len(gone) - MAX_LOGS_NAMED} more" if gone[MAX_LOGS_NAMED:] else ""
+        yield LogFinding("schema", ", ".join(gone[:MAX_LOGS_NAMED]) + more, SCHEMA_PART_GONE)
 
 
 def _check_files(workspace: Path, run_query: RunQuery) -> Iterator[LogFinding]:

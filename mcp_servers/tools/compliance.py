@@ -202,7 +202,8 @@ class SupervisedRecord:
         """Return the leaf of a record, and its proof."""
         keys = KeyFolder.of_user()
         log = _answer(lambda: read_signed_log(self._workspace, keys))
-        row, proof = _answer(lambda: prove_row(log, name_leaf(log, name), keys.recall(COSIGNED, log.key.name)))
+        cosigned = [one.note for one in keys.recall(COSIGNED, log.key.name)]
+        row, proof = _answer(lambda: prove_row(log, name_leaf(log, name), cosigned))
         at = str(row.columns.get("at", ""))[:10]
         run = str(row.columns.get("run") or row.columns.get("id") or "")
         self._refuse_labels(_answer(lambda: read_overview(self._workspace, lambda reader: reader.labels(run))))

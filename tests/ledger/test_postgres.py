@@ -114,12 +114,7 @@ SILENT = "CREATE FUNCTION alphaloom.silent() RETURNS trigger LANGUAGE plpgsql AS
         ["DROP TRIGGER calls_numbered ON alphaloom.calls"],
         [SILENT, "CREATE TRIGGER a BEFORE INSERT ON alphaloom.calls FOR EACH ROW EXECUTE FUNCTION alphaloom.silent()"],
         ["CREATE RULE silent AS ON INSERT TO alphaloom.calls DO INSTEAD NOTHING"],
-        [
-            (
-                "CREATE OR REPLACE FUNCTION alphaloom.append_only() RETURNS trigger LANGUAGE plpgsql "
-                "AS $$BEGIN RETURN NULL; END$$"
-            ),
-        ],
+        [SILENT.replace("CREATE", "CREATE OR REPLACE").replace("silent", "append_only")],
     ],
 )
 def test_a_trigger_or_rule_of_somebody_else_is_named(cluster: Cluster, tmp_path: Path, statements: list[str]) -> None:

@@ -26,7 +26,7 @@ def desk_keys(tmp_path_factory: pytest.TempPathFactory) -> KeyFolder:
 
 @pytest.fixture(scope="session")
 def pristine(tmp_path_factory: pytest.TempPathFactory, desk_keys: KeyFolder) -> Path:
-    """A workspace with a row or more of every table, in four checkpoints, moved since: a copy takes it over."""
+    """A workspace with a row or more of every table, signed in four checkpoints, and moved: a copy takes it over."""
     workspace = tmp_path_factory.mktemp("pristine") / "workspace"
     begin(workspace, desk_keys)
     for number in (1, 2):
