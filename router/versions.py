@@ -11,7 +11,7 @@ from .calls.task import Task
 from .config import ModelSettings, RouterConfig
 from .redaction import Redactor
 
-PRICE_SETTINGS: Final = frozenset({"input_cost_per_mtok", "output_cost_per_mtok", "cached_input_cost_per_mtok"})
+PRICE_SETTINGS: Final = ("input_cost_per_mtok", "output_cost_per_mtok", "cached_input_cost_per_mtok")
 """Settings of a model that are no part of its version: they change what it costs, and no answer."""
 TAUGHT_FILES: Final = ("weights.npz", "outcomes.json")
 """What the shipped router was taught: the classifier of prompts, and the outcomes that it learns from at first."""
