@@ -45,6 +45,7 @@ from ..evaluation import (
     list_known_effects,
     record_baseline,
     refuse_other_stream,
+    spell_days,
     write_closing,
 )
 from ..evaluation.checks import record_first_power
@@ -233,12 +234,13 @@ class Campaign:
             run = self.run_id or begin_run(
                 self.settings, ledger, panel, (dataset, self.clock(), self.draw()), own.model_dump(mode="json")
             )
-            record_versions(ledger, run, versions, find_account())
             stops = count_stops(ledger.events, run)
             own = Own.model_validate(ledger.runs.find(run).config.get("own", {}))
             mandate = SearchConstraints(steer.fields, steer.avoid, frozenset(seed.text for seed in own.seeds))
             with ledger.runs.lock(run):
                 ledger.runs.finish(run, STATUS_RUNNING)
+                ledger.objects.put(spell_days(panel))
+                record_versions(ledger, run, versions, find_account())
                 warm_up(lambda line: show(Progress("compiling the kernels", message=line)))
                 settings = self.settings
                 evaluator = panel_context.evaluator(

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         PanelContext as PanelContext,
         begin_run as begin_run,
         refuse_other_stream as refuse_other_stream,
+        spell_days as spell_days,
     )
     from .drafts import find_leaders as find_leaders, find_unexplored as find_unexplored, pick_drafts as pick_drafts
     from .pending_cases import (
@@ -58,7 +59,7 @@ else:
             "closing.builder": "ResultsBuilder",
             "closing.closing": "Closing close write_closing",
             "closing.results": "CampaignResult find_campaign read_sealed_exam",
-            "context": "PanelContext begin_run refuse_other_stream",
+            "context": "PanelContext begin_run refuse_other_stream spell_days",
             "drafts": "find_leaders find_unexplored pick_drafts",
             "pending_cases": "AWAITING PersonDecision ReviewChoice Reviews list_standing",
             "recall": "recall_facts",

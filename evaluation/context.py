@@ -167,13 +167,18 @@ def begin_run(
         "own": dict(own),
         "panel": panel.digest,
         "last_day": str(panel.dates[-1]),
-        "days": ledger.objects.put(canonical_json([str(day) for day in panel.dates]).encode()),
+        "days": compute_digest(spell_days(panel)),
         "software": find_software(),
         "sectors": "sector" in panel.groups,
     }
     ledger.runs.start(Run(run, config, request.seed, dataset, now.isoformat()))
     note_screening_seed(ledger, run, screens)
     return run
+
+
+def spell_days(panel: Panel) -> bytes:
+    """Return the days of a panel as they are stored with a run, whose settings have their digest."""
+    return canonical_json([str(day) for day in panel.dates]).encode()
 
 
 def refuse_other_stream(ledger: Ledger, windows: Windows, settings: EvidenceSettings) -> None:

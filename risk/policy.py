@@ -121,10 +121,10 @@ class RiskLimits(BaseModel):
 
     def __hash__(self) -> int:
         """Return a hash that is computed once: each decision looks up what it derived from its policy."""
-        return self.hashed
+        return self._hashed
 
     @cached_property
-    def hashed(self) -> int:
+    def _hashed(self) -> int:
         """The hash of all limits."""
         return hash(self.model_dump_json())
 

@@ -40,11 +40,14 @@ def _entry(row: RecordRow, kind: str, subject: str, **more: Any) -> dict[str, An
 def list_changes(reader: RecordReader) -> list[dict[str, Any]]:
     """Return changes of policies, models, prompts and routers between decisions and runs, and of statuses, by leaf.
 
-    Each has kind, what, before, after, at, run and leaf. The register of changes is taken where the record has one;
-    else digests are compared: a policy is compared with that of the decision before, of the
-    same book or of the campaigns together; models, prompts and routers with those of the campaign before.
+    Each has kind, what, before, after, at, run and leaf. The register of changes is taken for the kinds that it has.
+    For the others digests are compared: a policy is compared with that of the decision before, of the same book or of
+    the campaigns together; models, prompts and routers with those of the campaign before.
     """
-    found = [*_list_versions(reader)] or [*_list_policy_changes(reader), *_list_run_changes(reader)]
+    found = [*_list_versions(reader)]
+    kinds = {one["kind"] for one in found}
+    compared = (*_list_policy_changes(reader), *_list_run_changes(reader))
+    found += [one for one in compared if one["kind"] not in kinds]
     for row in reader.rows("standings"):
         body, factor = row.body, str(row.columns["factor_id"])
         more = {"before": None, "after": body.get("status"), "by": body.get("by"), "why": body.get("reason", "")}

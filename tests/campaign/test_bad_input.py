@@ -187,8 +187,12 @@ BAD: dict[str, tuple[str, Change, list[str]]] = {
     "duplicates": (".csv", doubled, ["row 5", "date, symbol", "is there twice, first in row 4"]),
     "a negative price": (".csv", cell("close", -3.5), ["row 6, close", "-3.5 is not a positive price"]),
     "high below low": (".csv", cell("high", 0.01), ["row 6, high", "0.01 is below the low"]),
-    "zoned dates": (".csv", lambda f: f.assign(date=f["date"].astype(str) + "T00:00:00Z"), ["row 1, date", "is zoned"]),
-    "a zoned column": (".parquet", lambda f: f.assign(date=f["date"].dt.tz_localize("UTC")), ["date", "zoned (UTC)"]),
+    "zoned dates": (".csv", lambda f: f.assign(date=f["date"].astype(str) + "T05:00:00Z"), ["row 1, date", "is zoned"]),
+    "a zoned column": (
+        ".parquet",
+        lambda f: f.assign(date=f["date"].dt.tz_localize("UTC") + pd.Timedelta(hours=5)),
+        ["date", "zoned (UTC)"],
+    ),
     "NaN as text": (".csv", cell("volume", "NaN"), ["row 6, volume", "'NaN'", "leave the cell empty"]),
     "a word": (".csv", cell("open", "n.a."), ["row 6, open", "'n.a.' is not a number"]),
     "numbers for dates": (
