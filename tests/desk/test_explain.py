@@ -156,6 +156,6 @@ def test_what_changed_was_overridden_and_is_exposed_is_listed_with_leaves(place:
         body = {"kind": "policy", "name": "policy.yaml", "before": "", "after": "", "diff": "", "account": "desk"}
         ledger.events.record("r1", "change", "000000", body)
     versions = [row for row in read_overview(place, list_changes) if row["kind"] == "policy"]
-    assert [row["account"] for row in versions] == ["desk"]
+    assert (len(versions), versions[-1]["account"]) == (2, "desk")  # the first is that of the book's step
     manifest = read_overview(place, lambda reader: assemble_manifest(reader, "r1"))
     assert (manifest["verdicts"], manifest["people"][0]["who"]) == ({LEAK: "accepted"}, "ann")
