@@ -262,10 +262,11 @@ def _find_named(
     for table in PERSONAL_TABLES:
         key = TABLE_KEYS[table][0][0]
         for _, row in read_rows(run_query, table):
-            if row.get("kind", PERSONAL_KINDS[0]) in PERSONAL_KINDS and pattern.search(row["body"]):
-                body = canonical_json(_replace(json.loads(row["body"]), pattern, mark))
-                if body != row["body"]:
-                    yield table, key, row, body
+            if row.get("kind", PERSONAL_KINDS[0]) not in PERSONAL_KINDS or not pattern.search(row["body"]):
+                continue
+            body = canonical_json(_replace(json.loads(row["body"]), pattern, mark))
+            if body != row["body"]:
+                yield table, key, row, body
 
 
 def _replace(value: Any, pattern: re.Pattern[str], mark: str) -> Any:
