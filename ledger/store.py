@@ -91,7 +91,7 @@ class Ledger:
         self.calls = CallRegister(database, now)
         self.events = EventRegister(database, now)
         self.artefacts = ArtefactRegister(database, self.objects, self.runs.files, now)
-        self.erasures = ErasureRecord(database, self.objects, now)
+        self.erasures = ErasureRecord(database, self.objects, now, keys)
         self.library = Library(database, self.workspace / "library.lock", now)
         present = self.workspace / "under-way"
         self.holds = Holds(database, (self.calls, self.events), present, now, sees=not home.address)

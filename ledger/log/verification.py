@@ -17,7 +17,7 @@ from .note import NoteError, SignedNote, VerifierKey
 from .reader import RunQuery, read_rows
 from .signing import FIRST_REASON, MAX_LOGS_NAMED
 from .tree import Frontier, encode_nodes, hash_leaf
-from .upkeep.erasure import read_erasures
+from .upkeep.erasure import Erasure
 from .upkeep.retirement import describe_retirements, find_late_signatures, read_notes
 
 MAX_CLOCK_STEP = timedelta(days=1)
@@ -131,6 +131,7 @@ def verify_record(
     find_outside: Callable[[Sequence[str]], Sequence[OutsideCheckpoint]],
     witnesses: Sequence[VerifierKey] = (),
     policy: CheckpointPolicy | None = None,
+    erasures: Sequence[Erasure] = (),
 ) -> LogReading:
     """Compare all rows of a record with its log, and the log with its checkpoints and with what was kept elsewhere.
 
@@ -146,8 +147,11 @@ def verify_record(
         Keys of witnesses whose signatures count.
     policy : CheckpointPolicy or None
         What a reader asks of the last checkpoint that others saw.
+    erasures : sequence of Erasure
+        The erasures that count: what they changed is no finding.
     """
-    return _Verification(run_query, read_object, find_outside, witnesses, policy).run()
+    verification = _Verification(run_query, read_object, find_outside, witnesses, policy)
+    return verification.run(erasures)
 
 
 class _Verification:
@@ -172,9 +176,9 @@ class _Verification:
         self._held: list[OutsideCheckpoint] = []
         self._late = 0
 
-    def run(self) -> LogReading:
+    def run(self, erasures: Sequence[Erasure]) -> LogReading:
         hashes = self._read_leaves()
-        self._compare_rows()
+        self._compare_rows(erasures)
         self._read_keys()
         stored = self._run_query("SELECT id, size, nodes, note FROM log_checkpoints ORDER BY id")
         outside = self._find_outside([key.name for key, _, _ in self._keys])
@@ -253,8 +257,8 @@ class _Verification:
         for name, digests in _read_state_list(body).items():
             self._tables[name].earlier = digests
 
-    def _compare_rows(self) -> None:
-        for erasure in read_erasures(self._run_query):
+    def _compare_rows(self, erasures: Sequence[Erasure]) -> None:
+        for erasure in erasures:
             self._notes.append(erasure.describe())
             for row in erasure.rows:
                 digests = {row.before: row.after, row.row_before: row.row_after}

@@ -21,7 +21,7 @@ from .keys import ACKNOWLEDGED, COSIGNED, SIGNED, WITNESS_LIST, WORKSPACES, KeyF
 from .note import SignedNote
 from .reader import RunQuery, holds_checkpoint, read_record, spell_path
 from .signing import MAX_LOGS_NAMED
-from .upkeep.erasure import find_lost_bodies, read_erasures
+from .upkeep.erasure import find_lost_bodies, sort_erasures
 from .verification import LogReading, OutsideCheckpoint, verify_record
 
 if TYPE_CHECKING:
@@ -54,13 +54,19 @@ def verify_workspace(
             except DamagedObject:
                 return None
 
-        reading = verify_record(run_query, read_object, find_outside, keys.trusted(WITNESS_LIST), policy)
-        lost = [
-            LogFinding("dropped", f"calls {number}", f"its stored text {digest} is gone, and nobody erased it")
-            for number, digest in find_lost_bodies(run_query, objects, read_erasures(run_query))
+        erasures, unsigned, untold = sort_erasures(run_query, keys)
+        reading = verify_record(run_query, read_object, find_outside, keys.trusted(WITNESS_LIST), policy, erasures)
+        more = [
+            LogFinding("log", f"erasure {one.number}", f"no key of this desk signed it: {one.describe()}")
+            for one in unsigned
         ]
-        more = (*_check_schema(workspace, run_query), *_check_files(workspace, run_query), *lost)
-        return replace(reading, findings=(*map(partial(_add_hint, workspace), reading.findings), *more))
+        more += [
+            LogFinding("dropped", f"calls {number}", f"its stored text {digest} is gone, and nobody erased it")
+            for number, digest in find_lost_bodies(run_query, objects, erasures)
+        ]
+        more += [*_check_schema(workspace, run_query), *_check_files(workspace, run_query)]
+        notes = (*reading.notes, untold) if untold else reading.notes
+        return replace(reading, findings=(*map(partial(_add_hint, workspace), reading.findings), *more), notes=notes)
 
     return read_record(workspace, work)
 

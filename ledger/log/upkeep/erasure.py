@@ -1,24 +1,31 @@
 """Erasure of personal data and of old texts: bodies are replaced or removed, the leaves with their digests stay.
 
 A leaf holds a body as its digest, so a body can be replaced without touching the log. Each erasure is a row of its own,
-with its leaf: who erased what, when and why, and the digests before and after. Verification accepts exactly those
-changes. What stands in the leaf itself (keys, short columns) and what verdicts rest on is not erased.
+with its leaf: who erased what, when and why, and the digests before and after. The desk's key signs it, because whoever
+can write to the database can add a row. Verification accepts exactly the changes of signed erasures. What stands in the
+leaf itself (keys, short columns) and what verdicts rest on is not erased.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
+from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Self
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final, Self
 
 from ...database.schema import LOGGED_TABLES, TABLE_KEYS, list_columns
 from ...digest import JSON, canonical_json, compute_digest
 from ...errors import LedgerError
 from ...files.objects import Bodies
-from ..leaves import STATE_TABLE, LoggedDatabase, LoggedTransaction
+from ..keys import LOG_KEY, LOG_LIST, KeyFolder
+from ..leaves import STATE_TABLE, LoggedDatabase, LoggedRow, LoggedTransaction
+from ..note import KIND_LOG, NoteError, SigningKey, VerifierKey, decode_base64
 from ..reader import RunQuery, digest_row, read_rows
+from .retirement import read_retired, refuse_retired
 
 PERSONAL_KINDS = (
     "review",
@@ -39,6 +46,8 @@ _ENDED = "done"
 """Status of a run that reads its model calls no more."""
 _CALL_BODIES = re.compile(r'"(?:reply|request)":"([0-9a-f]{64})"')
 _FIND_ERASURES = "SELECT id, at, body FROM erasures ORDER BY id"
+_SIGNER: Final = "erasure"
+"""Name under which a key signs an erasure."""
 
 
 class ErasureRefused(LedgerError):
@@ -61,7 +70,10 @@ class RowErasure:
 
 @dataclass(frozen=True)
 class Erasure:
-    """One erasure: who did it, when and why, the rows whose bodies it replaced, and the objects that it removed."""
+    """One erasure: who did it, when and why, the rows whose bodies it replaced, and the objects that it removed.
+
+    `signature` is that of the desk's key over all of it, base64.
+    """
 
     number: int
     at: str
@@ -69,13 +81,28 @@ class Erasure:
     why: str
     rows: tuple[RowErasure, ...] = ()
     objects: tuple[str, ...] = ()
+    signature: str = ""
 
     @classmethod
     def parse(cls, number: int, at: str, body: str) -> Self:
         """Read a row of the table."""
         record = json.loads(body)
         rows = tuple(RowErasure(**row) for row in record["rows"])
-        return cls(number, at, record["by"], record["why"], rows, tuple(record["objects"]))
+        signature = str(record.get("signature", ""))
+        return cls(number, at, record["by"], record["why"], rows, tuple(record["objects"]), signature)
+
+    @property
+    def signed_text(self) -> str:
+        """What is signed: all but the signature."""
+        return canonical_json(asdict(replace(self, signature="")))
+
+    def is_signed_by(self, public: bytes) -> bool:
+        """Return whether an Ed25519 key signed it."""
+        with suppress(NoteError):
+            signature = decode_base64(self.signature) or b""
+            VerifierKey(_SIGNER, KIND_LOG, public).seen_at(self.signed_text, signature)
+            return True
+        return False
 
     def record(self) -> dict[str, Any]:
         """Return the erasure as JSON."""
@@ -100,8 +127,8 @@ class Mention:
 class ErasureRecord:
     """Erases bodies of the record and of the stored objects of one workspace."""
 
-    def __init__(self, database: LoggedDatabase, objects: Bodies, now: Callable[[], str]) -> None:
-        self._database, self._objects, self._now = database, objects, now
+    def __init__(self, database: LoggedDatabase, objects: Bodies, now: Callable[[], str], keys: KeyFolder) -> None:
+        self._database, self._objects, self._now, self._keys = database, objects, now, keys
 
     def all(self) -> list[Erasure]:
         """Return every erasure, the oldest first."""
@@ -126,7 +153,7 @@ class ErasureRecord:
         Raises
         ------
         ErasureRefused
-            If the name is too short to be told from other words.
+            If the name is too short to be told from other words; `NoteError` if there is no key that signs it.
         """
         pattern = _compile_name(name)
 
@@ -195,7 +222,13 @@ class ErasureRecord:
         return sorted((old - needed) & self._objects.names()), sorted(kept)
 
     def erase_objects(self, digests: Sequence[str], by: str, why: str) -> Erasure | None:
-        """Remove stored texts, after the erasure was recorded; None if there is none."""
+        """Remove stored texts, after the erasure was recorded; None if there is none.
+
+        Raises
+        ------
+        NoteError
+            If there is no key that signs the erasure.
+        """
         if not digests:
             return None
         done = self._erase((), lambda session, number: [], tuple(digests), by, why)
@@ -211,7 +244,8 @@ class ErasureRecord:
         why: str,
     ) -> Erasure | None:
         """Change rows and record it, in one transaction; when that is run again, it finds its own record."""
-        at = self._now()
+        at, seed = self._now(), self._keys.make_seed(LOG_KEY)
+        refuse_retired(self._keys, seed)
 
         def work(session: LoggedTransaction) -> Erasure | None:
             for row in session.execute("SELECT id, at, body FROM erasures WHERE at = ? ORDER BY id", (at,)).fetchall():
@@ -221,9 +255,12 @@ class ErasureRecord:
             rows = change(session, last + 1)
             if not rows and not objects:
                 return None
-            body: JSON = {"by": by, "why": why, "rows": [asdict(row) for row in rows], "objects": objects}
+            plain = Erasure(last + 1, at, by, why, tuple(rows), objects)
+            signature = SigningKey(_SIGNER, KIND_LOG, seed).sign(plain.signed_text).body
+            done = replace(plain, signature=b64encode(signature).decode())
+            body: JSON = {name: part for name, part in done.record().items() if name not in ("number", "at")}
             session.append("erasures", {"at": at, "body": canonical_json(body)})
-            return Erasure(last + 1, at, by, why, tuple(rows), objects)
+            return done
 
         return self._database.rewrite(tables, work) if tables else self._database.write(work)
 
@@ -237,6 +274,52 @@ def read_erasures(run_query: RunQuery) -> list[Erasure]:
         except (ValueError, KeyError, TypeError):
             continue
     return erasures
+
+
+def sort_erasures(run_query: RunQuery, keys: KeyFolder) -> tuple[list[Erasure], list[Erasure], str]:
+    """Return the erasures that count, those that do not, and what cannot be told of them.
+
+    An erasure counts if this desk's key signed it, or one of its list of logs, or one that it retired later. A desk
+    whose keys are not in the log cannot tell, and counts all.
+    """
+    erasures = read_erasures(run_query)
+    if not erasures:
+        return [], [], ""
+    named = set()
+    for (vkey,) in run_query("SELECT vkey FROM log_keys"):
+        with suppress(NoteError):  # a key that was edited is a finding of its own
+            named.add(VerifierKey.parse(vkey).public)
+    seed = keys.find_seed(LOG_KEY)
+    trusted = {key.public for key in keys.trusted(LOG_LIST)}
+    trusted |= {SigningKey(_SIGNER, KIND_LOG, seed).verifier.public} if seed else set()
+    retired = {key.public for key in read_retired(keys) if key.kind == KIND_LOG}
+    if not named & (trusted | retired):
+        return erasures, [], "no key of this desk is in the log, so it cannot tell who made the erasures"
+    leaves, ends = _find_leaves(run_query)
+
+    def counts(erasure: Erasure) -> bool:
+        leaf = leaves.get(erasure.number, 0)
+        before = {public for public in retired if leaf < ends.get(public, math.inf)}
+        return any(map(erasure.is_signed_by, trusted | before))
+
+    counted = [erasure for erasure in erasures if counts(erasure)]
+    return counted, [erasure for erasure in erasures if erasure not in counted], ""
+
+
+def _find_leaves(run_query: RunQuery) -> tuple[dict[int, int], dict[bytes, int]]:
+    """Return the leaf of each erasure by its number, and that of each retirement by the public key."""
+    erasures: dict[int, int] = {}
+    ends: dict[bytes, int] = {}
+    for number, entry in run_query("SELECT id, entry FROM leaves ORDER BY id"):
+        if '"table":"erasures"' not in entry and '"table":"retirements"' not in entry:
+            continue
+        with suppress(ValueError, NoteError, KeyError):
+            row = LoggedRow.parse(entry)
+            if row.table == "erasures":
+                erasures.setdefault(row.columns["id"], number)
+            else:
+                ends.setdefault(VerifierKey.parse(str(row.columns["vkey"])).public, number)
+    return erasures, ends
 
 
 def find_lost_bodies(run_query: RunQuery, objects: Bodies, erasures: Sequence[Erasure]) -> Iterator[tuple[int, str]]:

@@ -25,6 +25,7 @@ from alphaloom.ledger.log import (
     replace_keys,
     verify_workspace,
 )
+from alphaloom.ledger.log.keys import LOG_KEY, LOG_LIST
 from alphaloom.ledger.log.note import KIND_LOG, KIND_ML_DSA, SigningKey
 from alphaloom.ledger.log.upkeep.retirement import ML_DSA_KEY
 
@@ -113,8 +114,32 @@ def test_what_nobody_recorded_as_erased_is_still_named(decided: Path, keys: KeyF
     erase(decided, keys)
     guards = ("events_no_update", "erasures_no_update", "erasures_no_delete")
     shell(decided, *(f"DROP TRIGGER IF EXISTS {name}" for name in guards), statement)
-    assert {one.kind for one in verify_workspace(decided, keys).findings} <= {"edited", "dropped"}
+    assert {one.kind for one in verify_workspace(decided, keys).findings} <= {"edited", "dropped", "log"}
     assert verify_workspace(decided, keys).findings
+
+
+def test_an_edit_is_not_excused_by_an_erasure_that_this_desk_did_not_sign(
+    decided: Path, keys: KeyFolder, tmp_path: Path
+) -> None:
+    """Who can write to the database could else change a row, and add an erasure with the digests of the change."""
+    other = KeyFolder(tmp_path / "other")
+    erase(decided, other)
+    reading = verify_workspace(decided, keys)
+    assert {(one.kind, one.what.split()[0]) for one in reading.findings} == {("log", "erasure"), ("edited", "events")}
+    stranger = verify_workspace(decided, KeyFolder(tmp_path / "none"))
+    assert stranger.findings == ()
+    assert any("cannot tell who made" in note for note in stranger.notes)
+    keys.trust(LOG_LIST, SigningKey("b", KIND_LOG, other.make_seed(LOG_KEY)).verifier)
+    assert verify_workspace(decided, keys).findings == ()
+
+
+def test_a_retired_key_erases_nothing_more(decided: Path, keys: KeyFolder, tmp_path: Path) -> None:
+    stolen = KeyFolder(Path(shutil.copytree(keys.folder, tmp_path / "stolen")))
+    erase(decided, keys, "Bo")
+    rekey(decided, keys, "stolen")
+    assert verify_workspace(decided, keys).findings == ()
+    erase(decided, stolen)
+    assert "erasure" in {one.what.split()[0] for one in verify_workspace(decided, keys).findings}
 
 
 def test_rows_from_before_the_log_are_erased_too(decided: Path, keys: KeyFolder, tmp_path: Path) -> None:

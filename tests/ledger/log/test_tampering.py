@@ -73,9 +73,10 @@ def test_a_copied_row_is_named_as_added(workspace: Path, keys: KeyFolder, table:
         for column in columns
     ]
     shell(workspace, f"INSERT INTO {table} ({', '.join(columns)}) SELECT {', '.join(chosen)} FROM {table} LIMIT 1")
-    (one,) = find(workspace, keys)
+    one, *more = find(workspace, keys)
     assert one.kind == "added"
     assert one.what.startswith(f"{table} ")
+    assert [other.what for other in more] == (["erasure 700"] if table == "erasures" else [])  # nobody signed it
 
 
 @pytest.mark.parametrize(
@@ -228,9 +229,8 @@ def test_another_key_signs_on_and_a_policy_decides_whether_it_counts(
 def test_what_was_recorded_before_the_log_is_covered_by_its_first_leaf(
     workspace: Path, keys: KeyFolder, tmp_path: Path
 ) -> None:
-    shell(
-        workspace, "DROP TABLE leaves", "DROP TABLE log_checkpoints", "DROP TABLE log_keys", "PRAGMA user_version = 5"
-    )
+    tables = ("leaves", "log_checkpoints", "log_keys", "erasures")
+    shell(workspace, *(f"DROP TABLE {table}" for table in tables), "PRAGMA user_version = 5")
     old = KeyFolder(tmp_path / "old")
     go_on(workspace, old, DAY + timedelta(days=9), "new")
     reading = verify_workspace(workspace, old)
