@@ -20,7 +20,12 @@ if TYPE_CHECKING:
         list_changes as list_changes,
     )
     from .database.locks import wait_while_locked as wait_while_locked
-    from .digest import JSON as JSON, canonical_json as canonical_json, compute_digest as compute_digest
+    from .digest import (
+        JSON as JSON,
+        canonical_json as canonical_json,
+        compute_digest as compute_digest,
+        list_texts as list_texts,
+    )
     from .errors import (
         AlphaloomError as AlphaloomError,
         LedgerConflict as LedgerConflict,
@@ -83,7 +88,7 @@ else:
         {
             "changes": "CHANGE_EVENT VERSION_KINDS ChangeRow ChangeWord VersionKind list_changes",
             "database.locks": "wait_while_locked",
-            "digest": "JSON canonical_json compute_digest",
+            "digest": "JSON canonical_json compute_digest list_texts",
             "errors": (
                 "AlphaloomError LedgerConflict LedgerError Mistake RunLocked SettingsError UnknownRecord UnknownRun "
                 "WorkspaceError"

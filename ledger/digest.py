@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 JSON: TypeAlias = Mapping[str, "JSON"] | Sequence["JSON"] | str | int | float | bool | None
@@ -29,6 +29,18 @@ def canonical_json(value: JSON) -> str:
     return json.dumps(
         value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False, default=_to_builtin
     )
+
+
+def list_texts(value: JSON) -> Iterator[str]:
+    """Yield every text of a JSON value, and no key."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for part in value.values():
+            yield from list_texts(part)
+    elif isinstance(value, Sequence):
+        for part in value:
+            yield from list_texts(part)
 
 
 def compute_digest(value: bytes | JSON) -> str:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from itertools import chain
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
-from ...ledger import Ledger, read_settings, write_json
+from ...ledger import Ledger, list_texts, read_settings, write_json
 from ...news import NEWS_FOLDER, NewsSource, NewsStore, read_news
 
 TEXT_FILE = Path(__file__).with_name("texts.yaml")
@@ -175,13 +174,4 @@ def _unescape(text: str) -> str:
         value = json.loads(text)
     except ValueError:
         return text
-    return "\n".join(_list_texts(value))
-
-
-def _list_texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        yield from chain.from_iterable(map(_list_texts, value.values()))
-    elif isinstance(value, Iterable):
-        yield from chain.from_iterable(map(_list_texts, value))
+    return "\n".join(list_texts(value))

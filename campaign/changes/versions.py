@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ...agents import Own, read_shipped_pages
+from ...evaluation.manifest import find_software
 from ...ledger import VersionKind, compute_digest
 from ...risk import PEOPLE_RULES, Policy
 from ...router import describe_model, describe_router
@@ -82,9 +83,7 @@ def _describe_policy(policy: Policy) -> dict[str, Any]:
 
 
 def _find_software() -> UsedVersion:
-    from ... import __version__
-
-    found = {"alphaloom": __version__, "python": platform.python_version()}
+    found = {"alphaloom": find_software()["version"], "python": platform.python_version()}
     for name in LIBRARIES:
         with suppress(PackageNotFoundError):
             found[name] = version(name)

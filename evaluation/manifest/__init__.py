@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         read_exposure as read_exposure,
     )
     from .manifest import build_manifest as build_manifest, describe_licence as describe_licence
+    from .software import find_software as find_software
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
@@ -23,5 +24,6 @@ else:
             "authors": "Authors DeclaredModel",
             "exposed_days": "DaySplit RunExposure SplitFigure WindowSplit read_exposure",
             "manifest": "build_manifest describe_licence",
+            "software": "find_software",
         },
     )

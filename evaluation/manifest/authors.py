@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from ...evidence import MECHANISM_EVENT
-from ...ledger import Ledger, LedgerError, ModelCall, Run
+from ...ledger import Ledger, LedgerError, ModelCall, Run, list_texts
 
 AGENT_ROLES: Final = ("idea", "factor", "eval")
 """Roles whose replies become hypotheses, formulas, and critiques that ask for a change."""
@@ -206,7 +206,7 @@ class AuthorReader:
         except (LedgerError, OSError, ValueError, KeyError):
             return ""
         try:
-            return _BLANKS.sub("", "\n".join(_list_texts(json.loads(text))))
+            return _BLANKS.sub("", "\n".join(list_texts(json.loads(text))))
         except ValueError:  # words around the object
             return _BLANKS.sub("", text.replace("\\n", " ").replace('\\"', '"'))
 
@@ -226,15 +226,3 @@ def _list_models(run: Run) -> dict[str, DeclaredModel]:
     return {
         name: DeclaredModel(name, str(row.get("model", "")), str(row.get("cutoff") or "")) for name, row in rows.items()
     }
-
-
-def _list_texts(value: Any) -> Iterator[str]:
-    """Yield every text in a JSON value."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for part in value.values():
-            yield from _list_texts(part)
-    elif isinstance(value, list):
-        for part in value:
-            yield from _list_texts(part)

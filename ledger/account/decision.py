@@ -6,13 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..changes import CHANGE_EVENT
 from .factor import tell_origin, tell_reviews
 from .rows import RecordReader, RecordRow
 from .sentences import Quoted, Telling
 
 DECISION_EVENT, STEP_EVENT, MODE_EVENT = "risk", "book.step", "book.mode"
-VERSION_EVENT = "change"
-"""Kind of the event of a version that came into use, in records that keep a register of changes."""
 EQUITY_RULES = frozenset(
     {"single_name", "interval_width", "gross", "net", "turnover", "recent_turnover", "margin", "sector", "style"}
 )
@@ -104,7 +103,7 @@ def read_policy_of(reader: RecordReader, decision: RecordedDecision) -> Mapping[
 
 def find_policy_version(reader: RecordReader, decision: RecordedDecision) -> RecordRow | None:
     """Return the row of the policy that was in use at a decision; None in a record without a register of changes."""
-    rows = [row for row in reader.events(VERSION_EVENT) if row.body.get("kind") == "policy"]
+    rows = [row for row in reader.events(CHANGE_EVENT) if row.body.get("kind") == "policy"]
     return next((row for row in reversed(rows) if row.number < decision.row.number), None)
 
 

@@ -7,10 +7,11 @@ from datetime import date
 from pathlib import Path
 from typing import Any, TypeVar
 
+from ..changes import CHANGE_EVENT
 from ..digest import compute_digest
 from ..errors import UnknownRecord
 from ..log.reader import read_record
-from .decision import MODE_EVENT, VERSION_EVENT, list_decisions, read_policy_of, show_amounts
+from .decision import MODE_EVENT, list_decisions, read_policy_of, show_amounts
 from .factor import list_leak_alarms
 from .rows import RecordReader, RecordRow
 
@@ -60,7 +61,7 @@ def list_changes(reader: RecordReader) -> list[dict[str, Any]]:
 
 def _list_versions(reader: RecordReader) -> Iterator[dict[str, Any]]:
     """Yield the rows of the register of changes, which compares whole versions, in a record that has one."""
-    for row in reader.events(VERSION_EVENT):
+    for row in reader.events(CHANGE_EVENT):
         body = row.body
         more = {name: body.get(name) or None for name in ("before", "after", "account")}
         yield _entry(row, str(body.get("kind")), str(body.get("name")), **more, why=str(body.get("diff", "")))

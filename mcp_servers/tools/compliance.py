@@ -38,7 +38,8 @@ COMPLIANCE_SCOPES = dict.fromkeys(
     Scope.SUPERVISE,
 )
 """The scope that each tool requires."""
-LIST_ANSWER = "{kind, what, at, run, leaf, ...}"
+ENTRY_PARTS = "kind, what, at, run, leaf"
+"""What each entry of a list has."""
 COMPLIANCE_ANSWERS = {
     "explain_decision": answer(
         kind=string("What is explained, such as factor, decision, opening"),
@@ -55,11 +56,11 @@ COMPLIANCE_ANSWERS = {
         key=string("Key of the log; get it from the desk by another way too"),
     ),
     "list_changes": answer(
-        changes=array(f"{LIST_ANSWER[:-4]}before, after}}; kind: policy, model, router, prompt, status"),
+        changes=array(f"{{{ENTRY_PARTS}, before, after}}; kind: policy, model, router, prompt, software, status"),
         next_cursor=string("Empty: last page"),
     ),
     "list_overrides": answer(
-        overrides=array(f"{LIST_ANSWER[:-4]}who, why}}; kind: exception, alarm, opening, trading, library"),
+        overrides=array(f"{{{ENTRY_PARTS}, who, why}}; kind: exception, alarm, opening, trading, library"),
         next_cursor=string("Empty: last page"),
     ),
     "get_manifest": answer(

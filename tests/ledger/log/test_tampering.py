@@ -149,14 +149,20 @@ def test_a_database_of_another_workspace_is_named(workspace: Path, keys: KeyFold
     assert [one.kind for one in find(workspace, keys)] == ["rewritten"]
 
 
-def test_an_older_copy_is_named_against_what_was_kept_outside_and_cannot_be_told_without(
-    workspace: Path, keys: KeyFolder, tmp_path: Path
-) -> None:
-    yesterday = shutil.copytree(workspace, tmp_path / "yesterday")
+def put_yesterday_back(workspace: Path, keys: KeyFolder, folder: Path) -> OutsideCheckpoint:
+    """Go on for a day, and put the copy of the day before in its place; return the checkpoint that is gone."""
+    yesterday = shutil.copytree(workspace, folder / "yesterday")
     go_on(workspace, keys, DAY + timedelta(days=1), "today")
     kept = newest(workspace)
     shutil.rmtree(workspace)
     shutil.copytree(yesterday, workspace)
+    return kept
+
+
+def test_an_older_copy_is_named_against_what_was_kept_outside_and_cannot_be_told_without(
+    workspace: Path, keys: KeyFolder, tmp_path: Path
+) -> None:
+    kept = put_yesterday_back(workspace, keys, tmp_path)
     assert {one.kind for one in find(workspace, keys)} == {"older copy"}
     stranger = KeyFolder(tmp_path / "none")
     reading = verify_workspace(workspace, stranger)
@@ -168,11 +174,7 @@ def test_a_copy_that_was_put_back_and_gone_on_with_under_a_clock_set_back_is_nam
     workspace: Path, keys: KeyFolder, tmp_path: Path
 ) -> None:
     """The desk signs under a new name then, so that no name has two histories; and the old one stays named."""
-    yesterday = shutil.copytree(workspace, tmp_path / "yesterday")
-    go_on(workspace, keys, DAY + timedelta(days=1), "today")
-    kept = newest(workspace)
-    shutil.rmtree(workspace)
-    shutil.copytree(yesterday, workspace)
+    kept = put_yesterday_back(workspace, keys, tmp_path)
     go_on(workspace, keys, DAY + timedelta(minutes=3), "again")
     go_on(workspace, keys, DAY + timedelta(minutes=4), "and again")
     reading = verify_workspace(workspace, keys)
