@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -33,4 +35,7 @@ def pytest_configure() -> None:
     """Put the checkout before what is installed, for every process that is started from here; keys get a new folder."""
     places = (str(ROOT), os.environ.get("PYTHONPATH", ""))
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, places))
-    os.environ.setdefault("ALPHALOOM_KEYS", tempfile.mkdtemp(prefix="alphaloom-keys-"))
+    if "ALPHALOOM_KEYS" not in os.environ:
+        memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # each signature waits for the disk twice
+        os.environ["ALPHALOOM_KEYS"] = folder = tempfile.mkdtemp(prefix="alphaloom-keys-", dir=memory)
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)

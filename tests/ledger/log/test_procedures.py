@@ -279,7 +279,7 @@ def test_a_second_signature_against_quantum_computers_is_asked_for_by_a_policy(
     assert not both.accepts(SignedNote(log.note.text, (first,)).signers([log.key, second]), log.key.name)
     assert CheckpointPolicy.parse(f"log {second}\nquorum none\n").accepts({second: None}, second.name)
     (other,) = [line for line in log.note.signatures if line.key_id == second.id]
-    broken = str(log.note).replace(str(other)[-40:-8], "A" * 32)
+    broken = str(log.note).replace(str(other)[400:432], "A" * 32)  # the end of some signatures is nothing but zeros
     with pytest.raises(NoteError, match="does not hold"):
         SignedNote.parse(broken).signers([second])
     assert rekey(workspace, keys, "stolen") == log.key.id.hex()
