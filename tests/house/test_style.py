@@ -53,8 +53,8 @@ def committed() -> list[Path]:
 
 def test_there_are_rooms() -> None:
     assert {
-        "agents", "campaign", "desk", "evaluation", "evidence", "factors", "ledger", "library", "market", "mcp_servers",
-        "news", "portfolio", "risk", "router", "sandbox", "search", "serving",
+        "agents", "campaign", "desk", "evaluation", "evidence", "execution", "factors", "ledger", "library", "market",
+        "mcp_servers", "news", "portfolio", "risk", "router", "sandbox", "search", "serving",
     } <= set(ROOMS)  # fmt: skip  # a table
 
 

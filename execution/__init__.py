@@ -1,0 +1,28 @@
+"""From approved target to order: schedules, the order gate, venues, and one switch that stops all of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..lazy import lazy_names
+
+if TYPE_CHECKING:
+    from .errors import ExecutionError as ExecutionError
+    from .orders import (
+        FINAL_REPORTS as FINAL_REPORTS,
+        PRICE_UNITS as PRICE_UNITS,
+        US_PER_SECOND as US_PER_SECOND,
+        ChildOrder as ChildOrder,
+        ExecutionReport as ExecutionReport,
+        ParentOrder as ParentOrder,
+        Side as Side,
+        Venue as Venue,
+    )
+else:
+    __all__, __getattr__ = lazy_names(
+        __name__,
+        {
+            "errors": "ExecutionError",
+            "orders": "FINAL_REPORTS PRICE_UNITS US_PER_SECOND ChildOrder ExecutionReport ParentOrder Side Venue",
+        },
+    )
