@@ -8,6 +8,7 @@ from ..lazy import lazy_names
 
 if TYPE_CHECKING:
     from .errors import ExecutionError as ExecutionError
+    from .halt import Halt as Halt, HaltSwitch as HaltSwitch, list_releases as list_releases
     from .orders import (
         FINAL_REPORTS as FINAL_REPORTS,
         PRICE_UNITS as PRICE_UNITS,
@@ -23,6 +24,7 @@ else:
         __name__,
         {
             "errors": "ExecutionError",
+            "halt": "Halt HaltSwitch list_releases",
             "orders": "FINAL_REPORTS PRICE_UNITS US_PER_SECOND ChildOrder ExecutionReport ParentOrder Side Venue",
         },
     )
