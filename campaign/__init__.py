@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         BookSettings as BookSettings,
         find_book as find_book,
         find_step_time as find_step_time,
+        halt_books as halt_books,
         list_flows as list_flows,
         list_new_steps as list_new_steps,
         list_orders as list_orders,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
         order_mode as order_mode,
         pay_book as pay_book,
         read_trading_mode as read_trading_mode,
+        resume_books as resume_books,
     )
     from .campaign import (
         Campaign as Campaign,
@@ -63,9 +65,9 @@ else:
             "book_profit": "BookProfit attribute_profit",
             "book_log": "NOT_LOGGED",
             "book_record": (
-                "BookFlow BookOrder BookSettings WORKSPACE find_book find_step_time list_flows list_new_steps "
-                "list_orders list_steps list_waiting_flows list_waiting_orders open_book order_mode pay_book "
-                "read_trading_mode"
+                "BookFlow BookOrder BookSettings WORKSPACE find_book find_step_time halt_books list_flows "
+                "list_new_steps list_orders list_steps list_waiting_flows list_waiting_orders open_book order_mode "
+                "pay_book read_trading_mode resume_books"
             ),
             "campaign": "Campaign Clock Settings Show",
             "paper": "PaperBook",

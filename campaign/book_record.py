@@ -33,6 +33,8 @@ PREFIX: Final = "book-"
 STEP_EVENT: Final = "book.step"
 FLOW_EVENT: Final = "book.flow"
 MODE_EVENT: Final = "book.mode"
+KILL_WORD: Final = "kill: "
+"""Begins the reason of an order that the switch gave: a book that was halted for another reason stays halted."""
 MOST_MONEY: Final = 1e15
 """Largest amount of money of a book."""
 
@@ -366,6 +368,31 @@ def order_mode(ledger: Ledger, name: str, mode: Mode, signed: tuple[str, str, st
             raise _order_error(what, "--second", second, f"a person who is not {by}")
         key = _take_number(lambda key: ledger.events.record(book, MODE_EVENT, key, body), len(orders) + 1)
     return BookOrder(key=key, **body)
+
+
+def halt_books(ledger: Ledger, reason: str, by: str, now: datetime) -> list[str]:
+    """Halt every open book that is not halted, and return their names; the next step of a later day takes it in."""
+    names = [name for name in list_books(ledger) if read_trading_mode(ledger, f"{PREFIX}{name}")[1] != "halted"]
+    for name in names:
+        order_mode(ledger, name, "halted", (f"{KILL_WORD}{reason}", by, ""), now)
+    return names
+
+
+def resume_books(ledger: Ledger, reason: str, people: tuple[str, str], now: datetime) -> list[str]:
+    """Resume the books whose last order is the switch's, and return their names; `people` are two persons."""
+    names = [name for name in list_books(ledger) if _is_killed(list_orders(ledger, f"{PREFIX}{name}"))]
+    for name in names:
+        order_mode(ledger, name, "active", (reason, *people), now)
+    return names
+
+
+def list_books(ledger: Ledger) -> list[str]:
+    """Return the names of the books that were opened, by age."""
+    return [run.id.removeprefix(PREFIX) for run in ledger.runs.all() if "book" in run.config]
+
+
+def _is_killed(orders: list[BookOrder]) -> bool:
+    return bool(orders) and orders[-1].mode == "halted" and orders[-1].reason.startswith(KILL_WORD)
 
 
 def _order_error(message: str, field: str, got: object, allowed: str) -> RiskError:

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from ..ledger import JSON
 from .errors import ExecutionError
@@ -145,6 +145,17 @@ class HaltSwitch:
         ExecutionError
             Trading is not halted, a reason or a person is missing, or both persons are one.
         """
+        halt = self.check_release(words, second)
+        kept = {"halt": halt.record(), "released": {**words.record(), "second": second}}
+        folder = self.workspace / HALTS_FOLDER
+        folder.mkdir(exist_ok=True)
+        _write_synced(folder / f"{words.at_us}.json", json.dumps(kept, sort_keys=True).encode() + b"\n")
+        os.unlink(HALT_FILE, dir_fd=self._folder)
+        os.fsync(self._folder)
+        return halt
+
+    def check_release(self, words: Halt, second: str) -> Halt:
+        """Return the halt that `release` would take away, or raise its error."""
         halt = self.read()
         if halt is None:
             raise ExecutionError("Trading is not halted.", field="--release", code="not_halted", exit_code=1)
@@ -153,12 +164,6 @@ class HaltSwitch:
                 raise _release_error("To leave a halt takes a reason and two persons.", field, text, "a text")
         if second.strip().casefold() == words.by.strip().casefold():
             raise _release_error("To leave a halt takes a second person.", "--second", second, f"not {words.by}")
-        kept = {"halt": halt.record(), "released": {**words.record(), "second": second}}
-        folder = self.workspace / HALTS_FOLDER
-        folder.mkdir(exist_ok=True)
-        _write_synced(folder / f"{words.at_us}.json", json.dumps(kept, sort_keys=True).encode() + b"\n")
-        os.unlink(HALT_FILE, dir_fd=self._folder)
-        os.fsync(self._folder)
         return halt
 
     def _is_gone(self) -> bool:
@@ -171,7 +176,7 @@ class HaltSwitch:
         return (held.st_dev, held.st_ino) != (named.st_dev, named.st_ino)
 
 
-def list_releases(workspace: Path) -> list[dict[str, JSON]]:
+def list_releases(workspace: Path) -> list[dict[str, Any]]:
     """Return the halts that were released, the oldest first: each `halt` and how it was `released`."""
     files = sorted((workspace / HALTS_FOLDER).glob("*.json"), key=lambda path: (len(path.name), path.name))
     return [json.loads(path.read_bytes()) for path in files]

@@ -22,6 +22,7 @@ from .book import commands as book, stress
 from .campaign import log, manifest, review, run, status
 from .data import audit, fetch, look
 from .evidence import acknowledge, combine, control, power, seal, unseal, verify
+from .execution import kill
 from .factor import compare, formulas, score, similar
 from .failures import InterruptionReported, announce, quiet_traces, report_interruption
 from .library import commands as library
@@ -87,6 +88,7 @@ app.add_typer(evidence, name="evidence")
 book.app.command(short_help="Say what a book would lose in a scenario.")(stress.stress)
 app.add_typer(book.app, name="book")
 app.add_typer(risk.app, name="risk")
+app.command(short_help="Stop every order at once; two people let trading go on.")(kill.kill)
 app.add_typer(data, name="data")
 app.add_typer(news.app, name="news")
 sandbox.app.command(short_help="Run a Python factor contained, and say whether it sees the future.")(sandbox.check)

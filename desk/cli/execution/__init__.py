@@ -1,0 +1,1 @@
+"""The commands that trade, and the one that stops all trading."""
