@@ -19,6 +19,12 @@ if TYPE_CHECKING:
         Side as Side,
         Venue as Venue,
     )
+    from .routing import (
+        Route as Route,
+        RouteSlice as RouteSlice,
+        VenueQuote as VenueQuote,
+        route_order as route_order,
+    )
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
@@ -26,5 +32,6 @@ else:
             "errors": "ExecutionError",
             "halt": "Halt HaltSwitch list_releases",
             "orders": "FINAL_REPORTS PRICE_UNITS US_PER_SECOND ChildOrder ExecutionReport ParentOrder Side Venue",
+            "routing": "Route RouteSlice VenueQuote route_order",
         },
     )
