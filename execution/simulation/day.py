@@ -55,7 +55,7 @@ class SimulatedVenue:
     hidden_bp: int = 0
 
 
-ONE_VENUE = (SimulatedVenue("X", 400),)
+ONE_VENUE = (SimulatedVenue("X", 1_500),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +82,8 @@ class MarketRules:
         What trading a whole session's usual volume moves the price for good, in units of the volatility.
     recovery_us
         Half-life of what an order took from the displayed depth.
+    fade_bp
+        Part of its display that a venue takes away once another venue filled a part of the same order before.
     venues
         At least one, names unique.
     """
@@ -97,7 +99,8 @@ class MarketRules:
     volume_noise: float = 0.4
     prints: int = 4_000
     permanent_share: float = 0.314
-    recovery_us: int = 300_000_000
+    recovery_us: int = 120_000_000
+    fade_bp: int = 0
     venues: tuple[SimulatedVenue, ...] = ONE_VENUE
 
     def __post_init__(self) -> None:

@@ -20,6 +20,8 @@ from .day import MarketRules, SimulatedDay, SimulatedVenue
 
 MOST_LEVELS = 40
 """Price levels that a venue displays."""
+MOST_ROUTES = 8
+"""Times that the rest of an order is routed."""
 
 Router = Callable[[ChildOrder, Sequence[VenueQuote], int], Route]
 
@@ -119,16 +121,21 @@ class SimulatedMarket:
         return float(shares * 0.5 ** (max(at_us - then_us, 0) / self.rules.recovery_us))
 
     def _trade(self, order: ChildOrder) -> None:
-        """Route one order, fill its slices, route the rest once more, and let what is then left expire.
+        """Route one order, fill its slices, and route the rest again until nothing more fills; what is left expires.
 
-        Hidden shares that were expected and not found are left out of the second route.
+        Hidden shares that were expected and not found are left out of further routes. Their orders have the order's id
+        with the number of the round: `0f3a2b1c4d5e-3.r1.1`.
         """
-        quotes = self.list_quotes(order.side, order.at_us)
-        left = self._take(order, quotes)
-        if left:
-            at_us = order.at_us + max(quote.latency_us for quote in quotes)
+        quotes, at_us, left = self.list_quotes(order.side, order.at_us), order.at_us, order.shares
+        slowest_us = max(quote.latency_us for quote in quotes)
+        for number in range(MOST_ROUTES):
+            name = f"{order.id}.r{number}" if number else order.id
+            filled = self._take(replace(order, id=name, shares=left, at_us=at_us), quotes)
+            left -= filled
+            if left == 0 or (number and not filled):
+                break
+            at_us += slowest_us
             quotes = [replace(quote, hidden_shares=0) for quote in self.list_quotes(order.side, at_us)]
-            left = self._take(replace(order, id=f"{order.id}.0", shares=left, at_us=at_us), quotes)
         if left:
             reason = "no more shares within the limit"
             self._reports.append(
@@ -136,17 +143,22 @@ class SimulatedMarket:
             )
 
     def _take(self, order: ChildOrder, quotes: Sequence[VenueQuote]) -> int:
-        """Route one order, fill its slices, and return the shares that no venue had."""
+        """Route one order, fill its slices, and return the shares."""
         route = self._router(order, quotes, round(self.mid_e4(order.at_us)))
         venues = {venue.name: venue for venue in self.rules.venues}
-        return order.shares - sum(self._fill(venues[name], part) for name, part in route.split(order))
+        arrivals = [(part.at_us + venues[name].latency_us, name, part) for name, part in route.split(order)]
+        first_us, filled = min((at_us for at_us, _, _ in arrivals), default=0), 0
+        for at_us, name, part in sorted(arrivals, key=lambda one: one[:2]):
+            filled += self._fill(venues[name], part, at_us, warned=filled > 0 and at_us > first_us)
+        return filled
 
-    def _fill(self, venue: SimulatedVenue, order: ChildOrder) -> int:
-        """Fill one slice at its venue, hidden shares first, and return the shares."""
-        at_us = order.at_us + venue.latency_us
+    def _fill(self, venue: SimulatedVenue, order: ChildOrder, at_us: int, warned: bool) -> int:
+        """Fill one slice as it arrives at its venue, hidden shares first, and return the shares."""
         step, sign = self._step(at_us), 1 if order.side == "buy" else -1
         hidden = self._hidden.setdefault((venue.name, step), self._find_hidden(venue, step))
         levels = self._list_levels(venue, order.side, at_us)
+        if warned:
+            levels = tuple((price, count * (BP - self.rules.fade_bp) // BP) for price, count in levels)
         taken = take_shares(order, [(round(self.mid_e4(at_us)), hidden), *levels])
         filled = sum(taken)
         if filled == 0:

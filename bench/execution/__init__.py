@@ -1,0 +1,1 @@
+"""What execution algorithms cost in a simulated market, and what an observer learns of them."""
