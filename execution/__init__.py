@@ -20,9 +20,9 @@ if TYPE_CHECKING:
         Venue as Venue,
     )
     from .routing import (
-        Route as Route,
         RouteSlice as RouteSlice,
         VenueQuote as VenueQuote,
+        VenueRoute as VenueRoute,
         route_order as route_order,
     )
 else:
@@ -32,6 +32,6 @@ else:
             "errors": "ExecutionError",
             "halt": "Halt HaltSwitch list_releases",
             "orders": "FINAL_REPORTS PRICE_UNITS US_PER_SECOND ChildOrder ExecutionReport ParentOrder Side Venue",
-            "routing": "Route RouteSlice VenueQuote route_order",
+            "routing": "RouteSlice VenueQuote VenueRoute route_order",
         },
     )

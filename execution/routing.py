@@ -82,7 +82,7 @@ class RouteSlice:
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class VenueRoute:
     """Where the shares of one child go.
 
     Attributes
@@ -117,7 +117,7 @@ class Route:
         )
 
 
-def route_order(child: ChildOrder, quotes: Sequence[VenueQuote], reference_e4: int, wait_e6: int = 0) -> Route:
+def route_order(child: ChildOrder, quotes: Sequence[VenueQuote], reference_e4: int, wait_e6: int = 0) -> VenueRoute:
     """Return the cheapest route of a child.
 
     As many shares are routed as the venues have within the child's limit; among the routes of that many, the cheapest
@@ -141,7 +141,7 @@ def route_order(child: ChildOrder, quotes: Sequence[VenueQuote], reference_e4: i
     room = {venue: sum(step.shares for step in found) for venue, found in steps.items()}
     usable = sorted((quote for quote in quotes if room[quote.venue]), key=lambda quote: quote.venue)
     wanted = min(child.shares, sum(room.values()))
-    best = Route((), 0, child.shares)
+    best = VenueRoute((), 0, child.shares)
     for count in range(1, len(usable) + 1):
         for chosen in combinations(usable, count):
             if sum(room[quote.venue] for quote in chosen) < wanted:
@@ -182,7 +182,7 @@ def _count_fixed(chosen: Sequence[VenueQuote], wanted: int, wait_e6: int) -> int
     return sum(quote.order_fee_e6 for quote in chosen) + wanted * wait_e6 * slowest_us // US_PER_MS
 
 
-def _fill(child: ChildOrder, chosen: Sequence[VenueQuote], steps: Sequence[_Step], wanted: int) -> Route:
+def _fill(child: ChildOrder, chosen: Sequence[VenueQuote], steps: Sequence[_Step], wanted: int) -> VenueRoute:
     """Return the route that takes the cheapest steps first, at the price of its shares and their fees alone."""
     sign = 1 if child.side == "buy" else -1
     shares: dict[str, int] = {}
@@ -202,4 +202,4 @@ def _fill(child: ChildOrder, chosen: Sequence[VenueQuote], steps: Sequence[_Step
         for quote in chosen
         if quote.venue in shares
     )
-    return Route(slices, cost, child.shares - wanted)
+    return VenueRoute(slices, cost, child.shares - wanted)

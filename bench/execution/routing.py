@@ -15,7 +15,7 @@ from functools import partial
 
 import numpy as np
 
-from alphaloom.execution import PRICE_UNITS, ChildOrder, Route, VenueQuote, route_order
+from alphaloom.execution import PRICE_UNITS, ChildOrder, VenueQuote, VenueRoute, route_order
 from alphaloom.execution.schedule import CostModel, ScheduleRules
 from alphaloom.execution.simulation import MarketRules, Router, SimulatedMarket, SimulatedVenue, draw_day
 from alphaloom.risk import BP
@@ -32,12 +32,12 @@ MODEL = CostModel(half_spread_bp=2.0, volatility_bp=RULES.volatility_bp)
 SMART = "smart"
 
 
-def keep_one(venue: str, child: ChildOrder, quotes: Sequence[VenueQuote], mid_e4: int) -> Route:
+def keep_one(venue: str, child: ChildOrder, quotes: Sequence[VenueQuote], mid_e4: int) -> VenueRoute:
     """Send all to one venue."""
     return route_order(child, [quote for quote in quotes if quote.venue == venue], mid_e4)
 
 
-def share_out(child: ChildOrder, quotes: Sequence[VenueQuote], mid_e4: int) -> Route:
+def share_out(child: ChildOrder, quotes: Sequence[VenueQuote], mid_e4: int) -> VenueRoute:
     """Send to each displaying venue its part of what all display, whatever the price and the fee."""
     lit = [quote for quote in quotes if quote.levels]
     shown = [sum(shares for _, shares in quote.levels) for quote in lit]
@@ -47,17 +47,17 @@ def share_out(child: ChildOrder, quotes: Sequence[VenueQuote], mid_e4: int) -> R
     )
 
 
-def ignore_fees(child: ChildOrder, quotes: Sequence[VenueQuote], mid_e4: int) -> Route:
+def ignore_fees(child: ChildOrder, quotes: Sequence[VenueQuote], mid_e4: int) -> VenueRoute:
     """Take the best prices, whatever the fees."""
     return route_order(child, [replace(quote, fee_e6=0, order_fee_e6=0) for quote in quotes], mid_e4)
 
 
-def ignore_hidden(child: ChildOrder, quotes: Sequence[VenueQuote], mid_e4: int) -> Route:
+def ignore_hidden(child: ChildOrder, quotes: Sequence[VenueQuote], mid_e4: int) -> VenueRoute:
     """Count on displayed shares alone."""
     return route_order(child, [replace(quote, hidden_shares=0) for quote in quotes], mid_e4)
 
 
-def send_at_once(child: ChildOrder, quotes: Sequence[VenueQuote], mid_e4: int) -> Route:
+def send_at_once(child: ChildOrder, quotes: Sequence[VenueQuote], mid_e4: int) -> VenueRoute:
     """Route as the smart router does, and hold no order back."""
     route = route_order(child, quotes, mid_e4)
     return replace(route, slices=tuple(replace(one, hold_us=0) for one in route.slices))

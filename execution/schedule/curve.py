@@ -59,12 +59,6 @@ class VolumeCurve:
         """Return the session as one interval."""
         return VolumeCurve((self.edges_us[0], self.edges_us[-1]), (self.day_shares,))
 
-    def rescale(self, day_shares: int) -> VolumeCurve:
-        """Return the same shape with another volume of the session, whole shares that sum to it exactly."""
-        shape = np.array(self.volume_shares, np.float64)
-        refuse_unless(shape.sum() > 0, "volume_shares", self.volume_shares, "one above 0")
-        return VolumeCurve(self.edges_us, tuple(spread_whole(shape, day_shares)))
-
 
 def spread_whole(weights: NDArray[np.float64], total: int) -> list[int]:
     """Return whole numbers in proportion to `weights [N]` that sum to `total`: sums so far are rounded down."""

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from ...risk import BP
 from ..orders import ChildOrder, ExecutionReport, Side, refuse_unless
-from ..routing import E6_PER_E4, Route, VenueQuote, route_order
+from ..routing import E6_PER_E4, VenueQuote, VenueRoute, route_order
 from ..schedule.pace import PacedSchedule
 from ..schedule.plan import SchedulePlan
 from .day import MarketRules, SimulatedDay, SimulatedVenue
@@ -23,7 +23,7 @@ MOST_LEVELS = 40
 MOST_ROUTES = 8
 """Times that the rest of an order is routed."""
 
-Router = Callable[[ChildOrder, Sequence[VenueQuote], int], Route]
+Router = Callable[[ChildOrder, Sequence[VenueQuote], int], VenueRoute]
 
 
 class SimulatedMarket:
@@ -121,7 +121,7 @@ class SimulatedMarket:
         return float(shares * 0.5 ** (max(at_us - then_us, 0) / self.rules.recovery_us))
 
     def _trade(self, order: ChildOrder) -> None:
-        """Route one order, fill its slices, and route the rest again until nothing more fills; what is left expires.
+        """Route one order, fill its slices, route the rest again until nothing more fills; what is left expires.
 
         Hidden shares that were expected and not found are left out of further routes. Their orders have the order's id
         with the number of the round: `0f3a2b1c4d5e-3.r1.1`.

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from alphaloom.execution import ChildOrder, ExecutionError, ParentOrder
+from alphaloom.execution import ChildOrder, ExecutionError, ParentOrder, RouteSlice, VenueRoute
 from alphaloom.execution.schedule import CostModel, PacedSchedule, ScheduleRules, plan_schedule
 from alphaloom.execution.simulation import (
     MarketRules,
@@ -75,6 +75,18 @@ def test_a_limit_holds_and_the_rest_expires() -> None:
     assert min(fill.price_e4 for fill in fills) == limit_e4
     with pytest.raises(ExecutionError, match="malformed"):
         market.send([replace(BUY, at_us=0)])
+
+
+def test_a_venue_that_is_reached_late_takes_its_display_away() -> None:
+    nervous, filled = replace(RULES, fade_bp=10_000), []
+    for hold_us in (700, 0):
+        parts = (RouteSlice("A", 100, 600_000, hold_us), RouteSlice("B", 200, 600_000, 0))
+        routes = iter([VenueRoute(parts, 0, 0), VenueRoute((), 0, 0)])
+        market = SimulatedMarket(nervous, DAY_7, lambda *_, routes=routes: next(routes))
+        market.send([replace(BUY, shares=300)])
+        filled.append(sum(report.shares for report in market.read_reports(0) if report.order.endswith("1.2")))
+    assert filled[0] == 200
+    assert filled[1] == DAY_7.hidden_shares[30, 1] < 200
 
 
 @pytest.mark.parametrize("shares", [50_000, -50_000])
