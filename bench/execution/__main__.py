@@ -1,6 +1,6 @@
 """Measure execution algorithms in the simulated market of `execution/simulation`.
 
-python -m bench.execution algorithms             schedules beside naive slicing, three sizes, 400 sessions
+python -m bench.execution algorithms             schedules beside naive slicing, three sizes, 200 sessions
 python -m bench.execution real --panel FILE      the same with real daily volumes, opens and closes
 python -m bench.execution routing                smart routing beside simpler routers
 python -m bench.execution observer               how well an observer of the tape predicts the next child

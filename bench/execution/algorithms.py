@@ -1,6 +1,6 @@
 """Schedules beside naive slicing in the simulated market, by size of the order.
 
-python -m bench.execution algorithms [--sessions 400] [--sizes 1 5 10]
+python -m bench.execution algorithms [--sessions 200] [--sizes 1 5 10]
 
 The trader's volume curve is learned from 20 other sessions, and the cost model is that of the literature: neither is
 the simulated market's own.
@@ -36,7 +36,7 @@ def learn_usual() -> VolumeCurve:
 def main(given: Sequence[str]) -> int:
     """Print one table for each size."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--sessions", type=int, default=400, help="sessions, seeds from 0")
+    options.add_argument("--sessions", type=int, default=200, help="sessions, seeds from 0")
     options.add_argument("--sizes", type=float, nargs="*", default=[1, 5, 10], help="order in %% of a usual day")
     asked = options.parse_args(given)
     curve = learn_usual()

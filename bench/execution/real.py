@@ -1,6 +1,6 @@
 """Schedules on sessions with the real volume, open and close of a name and day; the path between them is simulated.
 
-python -m bench.execution real --panel FILE [--sessions 400] [--size 5]
+python -m bench.execution real --panel FILE [--sessions 300] [--size 5]
 
 The file has date, symbol, open, close and volume, as quoted on the day (Parquet). Each session is another date with one
 name drawn at random among those above 5 of the currency with 60 days before it. What the trader knows is from earlier
@@ -87,7 +87,7 @@ def main(given: Sequence[str]) -> int:
     """Print the table."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--panel", required=True, help="a Parquet file of daily prices and volumes as quoted")
-    options.add_argument("--sessions", type=int, default=400)
+    options.add_argument("--sessions", type=int, default=300)
     options.add_argument("--size", type=float, default=5.0, help="order in %% of the expected volume")
     options.add_argument("--seed", type=int, default=7)
     asked = options.parse_args(given)
