@@ -7,7 +7,31 @@ from typing import TYPE_CHECKING
 from ..lazy import lazy_names
 
 if TYPE_CHECKING:
+    from .agreement import (
+        AgreementRules as AgreementRules,
+        SignedPolicy as SignedPolicy,
+        make_signer as make_signer,
+        read_agreement as read_agreement,
+        read_signed_policy as read_signed_policy,
+        require_agreement as require_agreement,
+        sign_policy as sign_policy,
+    )
+    from .breakers import (
+        BREAKERS as BREAKERS,
+        BreakerClearing as BreakerClearing,
+        BreakerLimits as BreakerLimits,
+        Breakers as Breakers,
+        BreakerTrip as BreakerTrip,
+    )
     from .errors import ExecutionError as ExecutionError
+    from .gate import (
+        ORDER_RULE_UNITS as ORDER_RULE_UNITS,
+        ORDER_RULES as ORDER_RULES,
+        GateState as GateState,
+        OrderGate as OrderGate,
+        OrderLimits as OrderLimits,
+        OrderRuling as OrderRuling,
+    )
     from .halt import Halt as Halt, HaltSwitch as HaltSwitch, list_releases as list_releases
     from .orders import (
         FINAL_REPORTS as FINAL_REPORTS,
@@ -19,6 +43,11 @@ if TYPE_CHECKING:
         Side as Side,
         Venue as Venue,
     )
+    from .policy import (
+        EXECUTION_FILE as EXECUTION_FILE,
+        ExecutionPolicy as ExecutionPolicy,
+        read_execution_policy as read_execution_policy,
+    )
     from .routing import (
         RouteSlice as RouteSlice,
         VenueQuote as VenueQuote,
@@ -29,9 +58,16 @@ else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
+            "agreement": (
+                "AgreementRules SignedPolicy make_signer read_agreement read_signed_policy require_agreement "
+                "sign_policy"
+            ),
+            "breakers": "BREAKERS BreakerClearing BreakerLimits BreakerTrip Breakers",
             "errors": "ExecutionError",
+            "gate": "GateState ORDER_RULES ORDER_RULE_UNITS OrderGate OrderLimits OrderRuling",
             "halt": "Halt HaltSwitch list_releases",
             "orders": "FINAL_REPORTS PRICE_UNITS US_PER_SECOND ChildOrder ExecutionReport ParentOrder Side Venue",
+            "policy": "EXECUTION_FILE ExecutionPolicy read_execution_policy",
             "routing": "RouteSlice VenueQuote VenueRoute route_order",
         },
     )

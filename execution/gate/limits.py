@@ -28,6 +28,9 @@ class OrderLimits(BaseModel):
     session_collar_bp: StrictInt = Field(
         default=2_000, ge=0, description="distance of an order's price from the first price of the session"
     )
+    market_edge_bp: StrictInt = Field(
+        default=500, ge=0, description="a market order, and each sale, counts at the last price and so much more"
+    )
     order_value_cap: StrictInt | None = Field(
         default=None, ge=0, description="value of an order in the currency; null: no limit"
     )

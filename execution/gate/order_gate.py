@@ -226,7 +226,7 @@ class OrderGate:
         quote, limit = asset.quote_e4, order.limit_e4
         unit = limit if buys else None
         if unit is None and quote is not None:
-            edge = quote + quote * self.limits.collar_bp // BP
+            edge = quote + quote * self.limits.market_edge_bp // BP
             unit = edge if limit is None else max(limit, edge)
         levels = 0, 0
         if quote is not None:
@@ -269,7 +269,7 @@ class OrderGate:
         """Return the values of `DOUBLE_RULES`."""
         order, state = asked.order, self.state
         sent_us = state.sent_at.get((order.asset, order.side, order.shares, order.limit_e4))
-        again = sent_us is not None and state.last_us - sent_us <= self.limits.duplicate_ms * _US_PER_MS
+        again = sent_us is not None and state.last_us - sent_us < self.limits.duplicate_ms * _US_PER_MS
         crossing = count_crossing(order, asked.other) if asked.other.open else 0
         return int(order.id in state.orders), int(again), crossing
 
@@ -278,7 +278,7 @@ class OrderGate:
         order, asset, at_us = asked.order, asked.asset, self.state.last_us
         if asset.buys.cancelled or asset.sells.cancelled:
             drop_cancels(asset, at_us - max(self._pattern_us, self._stuffing_us))
-        closing = 0
+        closing: int | None = 0
         if self._is_near_close(at_us):
             closing = _round_up((asset.sent_at_close + order.shares) * BP, asset.usual)
         price = order.limit_e4 or asset.quote_e4 or 0

@@ -41,8 +41,8 @@ class RateCounter:
         self._limit = limit
         self._times: deque[int] = deque()
         self._second = self._busy_until = -1
-        self.in_second = 0
-        self.begin_day()
+        self.in_second = self.in_day = self.most = self.busy_rolling = self.busy_calendar = 0
+        self._set_limits()
 
     def measure(self, at_us: int, more: int) -> tuple[int, int, int]:
         """Return the messages of the rolling second, the clock's second and the day, with so many more sent now."""

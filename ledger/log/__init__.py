@@ -20,7 +20,14 @@ if TYPE_CHECKING:
         verify_export as verify_export,
     )
     from .keys import COSIGNED as COSIGNED, KeyFolder as KeyFolder
-    from .note import NoteError as NoteError, SignedNote as SignedNote, read_log_text as read_log_text
+    from .note import (
+        KIND_LOG as KIND_LOG,
+        NoteError as NoteError,
+        SignedNote as SignedNote,
+        SigningKey as SigningKey,
+        VerifierKey as VerifierKey,
+        read_log_text as read_log_text,
+    )
     from .proof import PROOF_SUFFIX as PROOF_SUFFIX, InclusionProof as InclusionProof, prove_row as prove_row
     from .reader import is_logged as is_logged, spell_path as spell_path
     from .upkeep.erasure import Erasure as Erasure, ErasureRecord as ErasureRecord, Mention as Mention
@@ -46,7 +53,7 @@ else:
             "upkeep.erasure": "Erasure ErasureRecord Mention",
             "export": "SignedLog export_log read_signed_log verify_export",
             "keys": "COSIGNED KeyFolder",
-            "note": "NoteError SignedNote read_log_text",
+            "note": "KIND_LOG NoteError SignedNote SigningKey VerifierKey read_log_text",
             "proof": "PROOF_SUFFIX InclusionProof prove_row",
             "reader": "is_logged spell_path",
             "upkeep.retirement": "add_second_key choose_lost replace_keys",
