@@ -7,6 +7,7 @@ order counts at once. A cancel is counted and never refused.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import ge
 from typing import Final
 
 from ...ledger import JSON, compute_digest
@@ -15,7 +16,7 @@ from ..orders import PRICE_UNITS, US_PER_SECOND, ChildOrder, ExecutionReport, Si
 from .hours import MarketHours, TradingDay, make_hours
 from .limits import OrderLimits
 from .patterns import count_crossing, count_layers, count_stuffing, count_washed, drop_cancels, measure_levels
-from .rates import RateCounter
+from .rates import NO_LIMIT, RateCounter, Rates
 from .ruling import (
     BINDS_ALL,
     BINDS_REDUCTIONS,
@@ -23,6 +24,7 @@ from .ruling import (
     RATE_RULES,
     OrderRuling,
     Values,
+    holds_all,
     passes,
     rule_on_cancel,
 )
@@ -31,6 +33,8 @@ from .state import AssetState, GateState, SideState
 _US_PER_MS: Final = 1_000
 _US_PER_MINUTE: Final = 60 * US_PER_SECOND
 _BUY: Final = "buy"
+_COUNTERS: Final = ("orders", "messages")
+_KEPT_TABLES: Final = 1_000
 _NO_DAY: Final = TradingDay(0, 0, ())
 
 
@@ -103,6 +107,7 @@ class OrderGate:
         self._day = _NO_DAY
         self._restricted, self._unlent = frozenset(policy.restricted), frozenset(policy.not_shortable)
         self._fixed = tuple(_list_fixed(limits, state.equity_e4, reduces) for reduces in (False, True))
+        self._set_tables()
         self._pattern_us, self._stuffing_us = limits.pattern_s * US_PER_SECOND, limits.stuffing_s * US_PER_SECOND
 
     def quote(self, asset: str, price_e4: int, at_us: int) -> None:
@@ -123,7 +128,8 @@ class OrderGate:
         """
         back_us = self._take_time(now_us)
         asked = self._ask(order)
-        rates, rate_limits, near = self._measure_rates()
+        at_us = self.state.last_us
+        measured = self.orders.measure(at_us, 1), self.messages.measure(at_us, 1)
         borrow, lent = self._measure_borrow(asked)
         actuals = (
             *self._measure_price(asked),
@@ -132,17 +138,20 @@ class OrderGate:
             *self._measure_patterns(asked),
             back_us,
             int(self.policy.kill_switch),
-            self.state.mode_level,
-            int(not self._day.is_open(self.state.last_us)),
+            self.state.level,
+            int(not self._day.is_open(at_us)),
             int(order.asset in self._restricted),
             borrow,
-            *rates,
+            *measured[0],
+            *measured[1],
         )
-        limits = (*self._fixed[asked.reduces], lent, *rate_limits)
+        self._renew_tables()
+        limits, bounds = self._tables.get((asked.reduces, lent)) or self._make_table(asked.reduces, lent)
         binds = BINDS_REDUCTIONS if asked.reduces else BINDS_ALL
-        passed = passes(actuals, limits, binds)
+        passed = holds_all(actuals, bounds) or passes(actuals, limits, binds)
+        near = self._list_near(measured)
         if passed:
-            self._count(asked)
+            self._count(asked, measured)
         return OrderRuling(
             order.id, now_us, passed, asked.reduces, near, ORDER_RULES, actuals, limits, binds, self.digest
         )
@@ -166,8 +175,11 @@ class OrderGate:
         self._take_time(now_us)
         self.state.note_cancel(order_id, self.state.last_us)
         self.messages.count(self.state.last_us)
-        rates, limits, near = self._measure_rates(more=0)
-        return rule_on_cancel(order_id, now_us, rates, limits, near, self.digest)
+        measured = self.orders.measure(self.state.last_us, 0), self.messages.measure(self.state.last_us, 0)
+        self._renew_tables()
+        limits = (*self.orders.limits, *self.messages.limits)
+        near = self._list_near(measured)
+        return rule_on_cancel(order_id, now_us, (*measured[0], *measured[1]), limits, near, self.digest)
 
     def apply(self, report: ExecutionReport) -> None:
         """Take a report of the venue; one that comes twice counts once.
@@ -182,7 +194,7 @@ class OrderGate:
     def set_mode(self, mode: Mode) -> None:
         """Set what may pass: everything, only what reduces, or nothing."""
         refuse_unless(mode in MODES, "mode", mode, ", ".join(MODES))
-        self.state.mode = mode
+        self.state.level = MODES.index(mode)
 
     def allow_repeats(self, asset: str, side: Side, by: str, reason: str, now_us: int) -> RepeatsAllowed:
         """Let a side of an asset trade on after its repeats came to their limit; a named person decides it.
@@ -234,8 +246,8 @@ class OrderGate:
             levels = measure_levels(own, quote, buys, self.limits.cascade_step_bp, since_us)
         return _Asked(order, asset, own, other, reduces, unit, levels)
 
-    def _count(self, asked: _Asked) -> None:
-        """Count an order that passed."""
+    def _count(self, asked: _Asked, measured: tuple[Rates, Rates] | None = None) -> None:
+        """Count an order that passed, and its message; `measured` are the rates with it."""
         order, own, at_us = asked.order, asked.own, self.state.last_us
         assert asked.unit_e4 is not None
         self.state.count_sent(order, asked.unit_e4, not asked.reduces, at_us)
@@ -243,8 +255,8 @@ class OrderGate:
         own.level_us = at_us
         if self._is_near_close(at_us):
             asked.asset.sent_at_close += order.shares
-        self.orders.count(at_us)
-        self.messages.count(at_us)
+        self.orders.count(at_us, measured and measured[0])
+        self.messages.count(at_us, measured and measured[1])
 
     def _measure_price(self, asked: _Asked) -> Values:
         """Return the values of `PRICE_RULES`: a market order trades at the last price."""
@@ -301,19 +313,36 @@ class OrderGate:
             return short, 0
         return short, None if located is None else located.get(order.asset, 0)
 
-    def _measure_rates(self, more: int = 1) -> tuple[Values, Values, tuple[str, ...]]:
-        """Return the values of `RATE_RULES` with so many more messages, their limits, and those at 60 % of them."""
-        orders, messages, at_us = self.orders, self.messages, self.state.last_us
-        actuals = (*orders.measure(at_us, more), *messages.measure(at_us, more))
-        near: tuple[str, ...] = ()
-        for rule, actual, warns_at in zip(RATE_RULES, actuals, (*orders.warns_at, *messages.warns_at), strict=True):
-            if warns_at is not None and actual >= warns_at:
-                near = (*near, rule)
-        if orders.is_near():
-            near = (*near, "orders_busy_seconds")
-        if messages.is_near():
-            near = (*near, "messages_busy_seconds")
-        return actuals, (*orders.limits, *messages.limits), near
+    def _renew_tables(self) -> None:
+        """Take over the limits of rates if they changed: a second was too busy, or a day began."""
+        if self.orders.limits is not self._rate_limits[0] or self.messages.limits is not self._rate_limits[1]:
+            self._set_tables()
+
+    def _set_tables(self) -> None:
+        """Take over the limits of rates."""
+        counters = self.orders, self.messages
+        self._rate_limits = self.orders.limits, self.messages.limits
+        self._warns_at = (*self.orders.warns_at, *self.messages.warns_at)
+        self._busy = tuple(
+            f"{name}_busy_seconds" for name, one in zip(_COUNTERS, counters, strict=True) if one.is_near()
+        )
+        self._tables: dict[tuple[bool, int | None], tuple[Values, tuple[int, ...]]] = {}
+
+    def _make_table(self, reduces: bool, lent: int | None) -> tuple[Values, tuple[int, ...]]:
+        """Return the limits of all rules, and the same with a large number for None; kept until a rate changes."""
+        limits = (*self._fixed[reduces], lent, *self.orders.limits, *self.messages.limits)
+        made = limits, tuple(NO_LIMIT if one is None else one for one in limits)
+        if len(self._tables) < _KEPT_TABLES:  # a list of locates may have a number for each asset
+            self._tables[reduces, lent] = made
+        return made
+
+    def _list_near(self, measured: tuple[Rates, Rates]) -> tuple[str, ...]:
+        """Return the rates that have come to 60 % of their limit."""
+        rates = (*measured[0], *measured[1])
+        if not any(map(ge, rates, self._warns_at)):
+            return self._busy
+        near = zip(RATE_RULES, rates, self._warns_at, strict=True)
+        return (*(rule for rule, rate, warns_at in near if rate >= warns_at), *self._busy)
 
     def _is_near_close(self, at_us: int) -> bool:
         closes_us = self._day.closes_us

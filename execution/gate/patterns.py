@@ -47,6 +47,8 @@ def count_crossing(order: ChildOrder, other: SideState) -> int:
 
 def count_layers(order: ChildOrder, own: SideState, other: SideState, since_us: int) -> int:
     """Return the unfilled limit orders that wait on one side while the other side trades."""
+    if not other.open and not other.cancelled:
+        return 0
     behind = other.waiting + _count_since(other.cancelled, since_us)
     if not behind and not other.open:
         return 0

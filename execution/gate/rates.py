@@ -16,6 +16,10 @@ from .profile import RateLimit
 WARN_PERCENT: Final = 60
 """Part of a limit from which a ruling warns, in percent."""
 _PERCENT: Final = 100
+NO_LIMIT: Final = 1 << 64
+"""Stands for no limit where numbers are compared in one go: larger than any of them."""
+
+Rates = tuple[int, int, int]
 
 
 class RateCounter:
@@ -27,14 +31,15 @@ class RateCounter:
         Messages in the last second of the clock, in the day, and in the busiest rolling second of the day.
     busy_rolling, busy_calendar
         Seconds of the day that were too busy.
-    limits, warns_at
-        Of the rolling second, the clock's second and the day: the most that may be sent, and the number from which a
-        ruling warns; None for no limit.
+    limits
+        The most that may be sent in the rolling second, the clock's second and the day; None for no limit.
+    bounds, warns_at
+        The same with `NO_LIMIT` for None, and the numbers from which a ruling warns.
     """
 
     __slots__ = (
-        "_busy_until", "_limit", "_second", "_times", "busy_calendar", "busy_rolling", "in_day", "in_second", "limits",
-        "most", "warns_at",
+        "_busy_until", "_limit", "_second", "_times", "bounds", "busy_calendar", "busy_rolling", "in_day", "in_second",
+        "limits", "most", "warns_at",
     )  # fmt: skip  # a table
 
     def __init__(self, limit: RateLimit) -> None:
@@ -44,7 +49,7 @@ class RateCounter:
         self.in_second = self.in_day = self.most = self.busy_rolling = self.busy_calendar = 0
         self._set_limits()
 
-    def measure(self, at_us: int, more: int) -> tuple[int, int, int]:
+    def measure(self, at_us: int, more: int) -> Rates:
         """Return the messages of the rolling second, the clock's second and the day, with so many more sent now."""
         times, start = self._times, at_us - US_PER_SECOND
         while times and times[0] <= start:
@@ -60,11 +65,12 @@ class RateCounter:
             None if most is None or self.busy_calendar < spare else most - 1,
             None if day is None else day - 1,
         )
-        self.warns_at = tuple(None if one is None else -(-one * WARN_PERCENT // _PERCENT) for one in self.limits)
+        self.bounds = tuple(NO_LIMIT if one is None else one for one in self.limits)
+        self.warns_at = tuple(-(-one * WARN_PERCENT // _PERCENT) for one in self.bounds)
 
-    def count(self, at_us: int) -> None:
-        """Count one message that is sent."""
-        rolling, self.in_second, self.in_day = self.measure(at_us, 1)
+    def count(self, at_us: int, measured: Rates | None = None) -> None:
+        """Count one message that is sent; `measured` is what `measure` gave for it, if it was asked before."""
+        rolling, self.in_second, self.in_day = measured or self.measure(at_us, 1)
         self._times.append(at_us)
         self._second = at_us // US_PER_SECOND
         self.most = max(self.most, rolling)

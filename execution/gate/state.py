@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Final
 
-from ...risk import MODES, Mode
+from ...risk import MODES
 from ..errors import ExecutionError
 from ..orders import FINAL_REPORTS, ChildOrder, ExecutionReport, refuse_unless
 
@@ -116,6 +116,8 @@ class AssetState:
 class GateState:
     """All of it, with the money that the limits are shares of.
 
+    `level` is the state of trading: 0 for active, 1 for reducing, 2 for halted.
+
     Parameters
     ----------
     equity_e4
@@ -151,7 +153,7 @@ class GateState:
         self.usual_shares = usual_shares
         self.assets = {asset: self._make_asset(asset, held) for asset, held in positions.items()}
         self.orders: dict[str, LiveOrder] = {}
-        self.mode: Mode = "active"
+        self.level = MODES.index("active")
         self.credit_e4 = 0
         self.last_us = 0
         self.day_ends_us = 0
@@ -167,11 +169,6 @@ class GateState:
         if found is None:
             found = self.assets[asset] = self._make_asset(asset, 0)
         return found
-
-    @property
-    def mode_level(self) -> int:
-        """Return 0 for active, 1 for reducing, 2 for halted."""
-        return MODES.index(self.mode)
 
     def count_sent(self, order: ChildOrder, unit_e4: int, increases: bool, at_us: int) -> LiveOrder:
         """Count an order that passed."""

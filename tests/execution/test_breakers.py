@@ -67,7 +67,7 @@ def test_a_breaker_trips_above_its_limit(name: str, over: int) -> None:
 @pytest.mark.parametrize(
     ("name", "look"),
     [
-        ("drawdown", lambda one: one.see_equity(0, 0, 1, NOW)),
+        ("drawdown", lambda one: one.see_equity(1, 0, 1, NOW)),
         ("loss", lambda one: one.see_equity(1, 1, 0, NOW)),
         ("data_staleness", lambda one: one.see_data(None, NOW)),
         ("heartbeat", lambda one: one.see_heartbeat(None, NOW)),

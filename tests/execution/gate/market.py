@@ -22,9 +22,9 @@ PRICE = 1_000_000
 EQUITY = 10**12
 WIDE: dict[str, Any] = {
     "collar_bp": 5_000, "market_edge_bp": 0, "session_collar_bp": 9_000, "order_value_cap_bp": None,
-    "order_shares_cap": None, "session_volume_cap_bp": None, "credit_cap_bp": 10**9, "repeats_cap": 10**6, "duplicate_ms": 0,
-    "layers_cap": None, "stuffing_cap": None, "close_volume_cap_bp": None, "cascade_cap": None, "wash_cap": None,
-    "max_quote_age_s": 10**6,
+    "order_shares_cap": None, "session_volume_cap_bp": None, "credit_cap_bp": 10**9, "repeats_cap": 10**6,
+    "duplicate_ms": 0, "layers_cap": None, "stuffing_cap": None, "close_volume_cap_bp": None,
+    "cascade_cap": None, "wash_cap": None, "max_quote_age_s": 10**6,
 }  # fmt: skip  # a table
 
 

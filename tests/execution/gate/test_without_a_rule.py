@@ -28,7 +28,7 @@ MISTAKES = {
         "apply = State.apply\ndef twice(self, report):\n    self._reports.clear()\n    apply(self, report)\n"
         "State.apply = twice"
     ),
-    "what passed counts when it is filled": "Gate._count = lambda self, asked: None",
+    "what passed counts when it is filled": "Gate._count = lambda self, asked, measured=None: None",
     "every rule binds reductions": "order_gate.BINDS_REDUCTIONS = order_gate.BINDS_ALL",
     "no rule binds reductions": "order_gate.BINDS_REDUCTIONS = tuple(False for _ in ORDER_RULES)",
     "an unknown value passes": (
@@ -39,7 +39,7 @@ MISTAKES = {
     "days never end": "State.begin_day = lambda self, ends_us, cap: setattr(self, 'day_ends_us', ends_us)",
     "nothing is rounded up": "order_gate._round_up = lambda part, whole: part // whole if whole else None",
     "a busy second is free for good": "Counter._set_limits = lambda self: (setattr(self, 'limits', (None,) * 3), "
-    "setattr(self, 'warns_at', (None,) * 3))",
+    "setattr(self, 'bounds', (1 << 64,) * 3), setattr(self, 'warns_at', (1 << 64,) * 3))",
     "sales are worth their limit": (
         "ask = Gate._ask\ndef cheap(self, order):\n    asked = ask(self, order)\n"
         "    asked.unit_e4 = order.limit_e4 or asked.unit_e4\n    return asked\nGate._ask = cheap"
