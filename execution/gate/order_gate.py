@@ -210,7 +210,7 @@ class OrderGate:
         counted, own.repeats = own.repeats, 0
         return RepeatsAllowed(asset, side, counted, by.strip(), reason.strip(), now_us)
 
-    def report_rates(self) -> dict[str, JSON]:
+    def report_rates(self) -> dict[str, dict[str, int]]:
         """Return the day's orders and messages: totals, the busiest second, and seconds that were too busy."""
         return {"orders": self.orders.record(), "messages": self.messages.record()}
 

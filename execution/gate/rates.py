@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
-from ...ledger import JSON
 from ..orders import US_PER_SECOND
 from .profile import RateLimit
 
@@ -95,7 +94,7 @@ class RateCounter:
         self.in_day = self.busy_rolling = self.busy_calendar = self.most = 0
         self._set_limits()
 
-    def record(self) -> dict[str, JSON]:
+    def record(self) -> dict[str, int]:
         """Return the counts of the day for its report."""
         return {
             "day": self.in_day,

@@ -9,7 +9,7 @@ from typing import Any
 
 from alphaloom.execution import ChildOrder, ExecutionReport, OrderRuling, Side
 from alphaloom.execution.gate import GateState, OrderGate, OrderLimits, RateLimit, VenueProfile
-from alphaloom.execution.orders import ReportKind
+from alphaloom.execution.orders import OrderKind, ReportKind
 from alphaloom.risk import Policy
 
 SECOND = 1_000_000
@@ -54,7 +54,7 @@ class Desk:
     def order(
         self, side: Side = "buy", shares: int = 100, limit: int | None = PRICE, asset: str = "AAA", name: str = ""
     ) -> ChildOrder:
-        kind = "market" if limit is None else "limit"
+        kind: OrderKind = "market" if limit is None else "limit"
         return ChildOrder(name or f"p-{next(self.numbers)}", "p", asset, side, shares, kind, limit, 0)
 
     def send(self, order: ChildOrder, at: int = NOW) -> OrderRuling:

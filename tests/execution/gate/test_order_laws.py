@@ -115,12 +115,12 @@ def test_tighter_limits_let_nothing_new_pass(
     steps: list[Any], caps: dict[str, int], tighter: dict[str, int], held: dict[str, int], data: st.DataObject
 ) -> None:
     """From one state the same order is asked under limits and under limits of which none is looser."""
-    loose = make_limits(**caps)
+    loose = make_limits(None, None, **caps)
     own = {name: getattr(loose, name) for name in tighter}
     sides = {name: max if name == "market_edge_bp" else min for name in tighter}  # a higher edge is tighter
     both = {name: cap if own[name] is None else sides[name](own[name], cap) for name, cap in tighter.items()}
     tight = loose.model_copy(update=both)
-    played = play(steps, make_limits(**{name: value * 3 + 3 for name, value in caps.items()}), held)
+    played = play(steps, make_limits(None, None, **{name: value * 3 + 3 for name, value in caps.items()}), held)
     order = played.desk.order(
         data.draw(st.sampled_from(["buy", "sell"])),
         data.draw(st.integers(1, 300)),
@@ -179,7 +179,8 @@ def test_reductions_never_turn_a_position(steps: list[Any], held: dict[str, int]
 @settings(max_examples=CASES)
 @given(st.lists(st.sampled_from([0, 1, 1_000, 300_000, 700_000, 1_000_000, 2_500_000]), max_size=40), RATES)
 def test_rates_are_those_of_a_slow_count(gaps: list[int], limit: RateLimit) -> None:
-    desk, at, sent = Desk(make_limits(limit)), NOW, []
+    desk, at = Desk(make_limits(limit)), NOW
+    sent: list[int] = []
     for gap in gaps:
         at += gap
         ruling = desk.send(desk.order(shares=1), at)
@@ -190,4 +191,4 @@ def test_rates_are_those_of_a_slow_count(gaps: list[int], limit: RateLimit) -> N
         sent += [at] * ruling.passed
     seconds = [time // 1_000_000 for time in sent]
     busy = sum(seconds.count(second) >= (limit.per_second or 0) for second in set(seconds))
-    assert busy == desk.gate.report_rates()["orders"]["busy_seconds_calendar"] < limit.times_a_day  # type: ignore[index, call-overload]
+    assert busy == desk.gate.report_rates()["orders"]["busy_seconds_calendar"] < limit.times_a_day

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import pytest
 
-from alphaloom.execution import ORDER_RULE_UNITS, ORDER_RULES, ExecutionError, ExecutionReport, OrderLimits
+from alphaloom.execution import ORDER_RULE_UNITS, ORDER_RULES, ExecutionError, ExecutionReport, OrderLimits, OrderRuling
 from alphaloom.execution.gate import NOT_FOR_REDUCTIONS, OrderGate, RateLimit
+from alphaloom.ledger import canonical_json
 from alphaloom.risk import Policy
 
 from .market import CLOSE, EQUITY, MINUTE, NOW, PRICE, SECOND, Desk, make_limits
@@ -289,7 +291,7 @@ def test_no_price_and_no_volume_are_refused_and_every_breach_is_shown() -> None:
     desk = Desk(make_limits(session_volume_cap_bp=100), policy=Policy(restricted=("ZZZ",)))
     ruling = desk.send(desk.order(asset="ZZZ", limit=None))
     assert ruling.refusals == ("stale_quote", "collar", "session_collar", "session_volume", "credit", "restricted")
-    assert ruling.record()["rules"]["restricted"] == [1, 0]
+    assert read_values(ruling)["restricted"] == [1, 0]
     desk.gate.quote("AAA", PRICE, NOW + 1)
     assert desk.send(desk.order()).refusals == ("stale_quote",)  # a price from later
 
@@ -356,6 +358,14 @@ def test_a_report_that_comes_twice_counts_once_and_one_of_nothing_stops() -> Non
         desk.gate.apply(make_fill("p-99", "e-3", 1))
 
 
+def read_values(ruling: OrderRuling) -> dict[str, Any]:
+    """Return value and limit of each rule, as they are recorded."""
+    recorded = json.loads(canonical_json(ruling.record()))
+    assert recorded["refusals"] == list(ruling.refusals)
+    rules: dict[str, Any] = recorded["rules"]
+    return rules
+
+
 def make_fill(order: str, exec_id: str, shares: int) -> ExecutionReport:
     return ExecutionReport(order, "filled", exec_id, NOW, shares, PRICE)
 
@@ -365,7 +375,7 @@ def test_a_cancel_is_counted_and_never_refused() -> None:
     order = desk.sent()
     rulings = [desk.cancel(order) for _ in range(5)]
     assert all(ruling.passed and not ruling.refusals for ruling in rulings)
-    assert rulings[-1].record()["rules"]["messages_day"] == [6, 3]
+    assert read_values(rulings[-1])["messages_day"] == [6, 3]
     assert desk.send(desk.order()).refusals == ("messages_rolling", "messages_calendar", "messages_day")
 
 

@@ -94,7 +94,7 @@ def exchange(code: str, start: date, end: date) -> SimpleNamespace:
     """Return what `exchange_calendars.get_calendar` does, of a session with a break and one that ends early."""
     if start.year > 2_100:
         raise ValueError("out of bounds\nmore")
-    stamps = [
+    stamps: list[list[str | None]] = [
         ["2026-01-05 01:30", "2026-01-05 04:00", "2026-01-05 05:00", "2026-01-05 08:00"],
         ["2026-01-06 01:30", None, None, "2026-01-06 04:00"],
     ]
