@@ -15,7 +15,7 @@ from ..errors import ExecutionError
 from ..orders import US_PER_SECOND
 from .profile import VenueProfile
 
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 LOADED_DAYS: Final = 60
 """Days of an exchange that are loaded at once: loading takes a second, whatever the number."""
 _SATURDAY: Final = 5
@@ -158,7 +158,7 @@ def _at(day: date, clock: time, zone: ZoneInfo) -> int:
 
 
 def _count_us(moment: datetime) -> int:
-    return (moment - EPOCH) // timedelta(microseconds=1)
+    return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
 def _make_day(day: date, zone: ZoneInfo, spans: Iterable[tuple[int, int]]) -> TradingDay:

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictInt, model_validator
 
 from .profile import VenueProfile, read_profiles
 
-PLAIN: Final = "plain"
+_PLAIN: Final = "plain"
 
 
 class OrderLimits(BaseModel):
@@ -16,7 +16,7 @@ class OrderLimits(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    profile: str = Field(default=PLAIN, description="venue profile: hours, and order and message rates")
+    profile: str = Field(default=_PLAIN, description="venue profile: hours, and order and message rates")
     profiles: dict[str, VenueProfile] = Field(default={}, description="further venue profiles by name")
     calendar: str = Field(
         default="", description="exchange of exchange-calendars, such as XNYS; empty: weekday hours of the profile"
