@@ -268,7 +268,7 @@ class OrderGate:
         return self.state.last_us - asked.asset.quoted_us, _round_up(abs(price - quote) * BP, quote), session
 
     def _measure_size(self, asked: _Asked) -> Values:
-        """Return the values of `AMOUNT_RULES`."""
+        """Return the values of `ORDER_SIZE_RULES`."""
         shares, state, asset = asked.order.shares, self.state, asked.asset
         traded = _round_up((asset.sent + shares) * BP, asset.usual)
         if asked.unit_e4 is None:

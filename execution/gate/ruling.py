@@ -14,16 +14,16 @@ from ...ledger import JSON
 from ...risk import RuleCheck
 
 PRICE_RULES: Final = ("stale_quote", "collar", "session_collar")
-AMOUNT_RULES: Final = ("order_value", "order_value_bp", "order_shares", "session_volume", "credit", "repeats")
+ORDER_SIZE_RULES: Final = ("order_value", "order_value_bp", "order_shares", "session_volume", "credit", "repeats")
 DOUBLE_RULES: Final = ("duplicate_id", "duplicate", "self_trade")
 PATTERN_RULES: Final = ("layering", "quote_stuffing", "marking_the_close", "stop_cascade", "wash")
 STATE_RULES: Final = ("clock", "kill_switch", "trading_state", "market_hours", "restricted", "borrow")
 RATE_RULES: Final = (
     "orders_rolling", "orders_calendar", "orders_day", "messages_rolling", "messages_calendar", "messages_day",
 )  # fmt: skip  # a table
-ORDER_RULES: Final = (*PRICE_RULES, *AMOUNT_RULES, *DOUBLE_RULES, *PATTERN_RULES, *STATE_RULES, *RATE_RULES)
+ORDER_RULES: Final = (*PRICE_RULES, *ORDER_SIZE_RULES, *DOUBLE_RULES, *PATTERN_RULES, *STATE_RULES, *RATE_RULES)
 """The rules of every order."""
-NOT_FOR_REDUCTIONS: Final = frozenset({"session_collar", *AMOUNT_RULES, "restricted", "borrow"})
+NOT_FOR_REDUCTIONS: Final = frozenset({"session_collar", *ORDER_SIZE_RULES, "restricted", "borrow"})
 """Rules that do not refuse an order that only reduces a position: its size is bounded by the position."""
 BINDS_ALL: Final = (True,) * len(ORDER_RULES)
 BINDS_REDUCTIONS: Final = tuple(rule not in NOT_FOR_REDUCTIONS for rule in ORDER_RULES)

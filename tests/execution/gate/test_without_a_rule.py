@@ -56,7 +56,9 @@ def run_mutated(mutation: str) -> None:
     files = [str(Path(__file__).with_name(f"test_{name}.py")) for name in TESTS]
     command = [sys.executable, "-c", PREPARE + mutation + RUN, *files]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert ended.returncode == pytest.ExitCode.TESTS_FAILED, ended.stdout[-2_000:] + ended.stderr[-2_000:]
+    told = ended.stdout[-2_000:] + ended.stderr[-2_000:]
+    assert ended.returncode == pytest.ExitCode.TESTS_FAILED, told
+    assert "1 failed" in ended.stdout, told  # a script that breaks ends with the same code
 
 
 @pytest.mark.slow
