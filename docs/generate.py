@@ -26,6 +26,7 @@ from pydantic_core import PydanticUndefined
 
 from alphaloom.campaign.campaign import Settings
 from alphaloom.desk.cli.main import EPILOG, app
+from alphaloom.execution import ExecutionPolicy
 from alphaloom.factors.describe.handbook import render_page
 from alphaloom.ledger import records
 from alphaloom.ledger.calls import ToolCall
@@ -110,6 +111,22 @@ is valid. Unknown keys are refused, and all mistakes of a file are reported at o
 start from the folder of the file.
 
 There are {count} settings. In a path, `NAME` is a name of your choice and `[]` is an entry of a list.
+
+{body}
+"""
+
+
+def execution_file() -> str:
+    """Return the page of all limits of orders and breakers."""
+    sections = [section for section in _iterate_sections(ExecutionPolicy, "") if section.rows]
+    body = "\n\n".join(_render_section(section) for section in sections)
+    return f"""# Execution file
+
+{GENERATED}
+
+`execution.yaml` in a workspace holds the limits of the order gate and of the circuit breakers; without it these
+defaults hold. What each rule compares, and which rules bind a reduction: [the room](../design/execution.md). Unknown
+keys are refused, and all mistakes of a file are reported at once with their lines.
 
 {body}
 """
@@ -845,6 +862,7 @@ def _compare(subject: str, described: Iterable[str], present: Iterable[str]) -> 
 PAGES = {
     "operators": render_page,
     "campaign-file": campaign_file,
+    "execution-file": execution_file,
     "command-line": command_line,
     "mcp-tools": mcp_tools,
     "errors": errors,

@@ -187,7 +187,7 @@ class OrderGate:
         Raises
         ------
         ExecutionError
-            The order did not pass this gate.
+            The order did not pass this gate, or the numbers of a fill are malformed.
         """
         self.state.apply(report)
 
@@ -216,6 +216,8 @@ class OrderGate:
 
     def _take_time(self, now_us: int) -> int:
         """Move the time on, and return by how much it went back in place of that."""
+        if type(now_us) is not int:
+            refuse_unless(False, "now_us", now_us, "whole microseconds since 1970")
         state = self.state
         back_us = max(state.last_us - now_us, 0)
         state.last_us = now_us + back_us

@@ -199,7 +199,7 @@ class GateState:
         Raises
         ------
         ExecutionError
-            The order did not pass this gate.
+            The order did not pass this gate, or the numbers of a fill are malformed.
         """
         if report.exec_id in self._reports:
             return
@@ -213,6 +213,9 @@ class GateState:
                 code="unknown_order",
                 exit_code=1,
             )
+        if report.kind == _FILLED:
+            for field, value in (("shares", report.shares), ("price_e4", report.price_e4)):
+                refuse_unless(type(value) is int and value > 0, field, value, "a whole number above 0")
         self._reports.add(report.exec_id)
         if report.kind == _FILLED:
             self._fill(live, report)

@@ -292,6 +292,11 @@ def test_no_price_and_no_volume_are_refused_and_every_breach_is_shown() -> None:
     ruling = desk.send(desk.order(asset="ZZZ", limit=None))
     assert ruling.refusals == ("stale_quote", "collar", "session_collar", "session_volume", "credit", "restricted")
     assert read_values(ruling)["restricted"] == [1, 0]
+    unknown = desk.send(desk.order(asset="YYY"))
+    assert (unknown.passed, unknown.refusals[:3]) == (False, ("stale_quote", "collar", "session_collar"))
+    desk.gate.quote("YYY", PRICE, NOW)
+    unknown = desk.send(desk.order(asset="YYY"))
+    assert (unknown.passed, unknown.refusals) == (False, ("session_volume",))
     desk.gate.quote("AAA", PRICE, NOW + 1)
     assert desk.send(desk.order()).refusals == ("stale_quote",)  # a price from later
 
@@ -356,6 +361,21 @@ def test_a_report_that_comes_twice_counts_once_and_one_of_nothing_stops() -> Non
     assert desk.gate.state.credit_e4 == 110 * PRICE
     with pytest.raises(ExecutionError, check=lambda error: error.code == "unknown_order"):
         desk.gate.apply(make_fill("p-99", "e-3", 1))
+
+
+def test_no_float_enters() -> None:
+    desk = Desk(make_limits())
+    order = desk.sent()
+    wrong: Any = 1.0
+    for ask in (
+        lambda: desk.gate.quote("AAA", wrong, NOW),
+        lambda: desk.send(desk.order(), wrong),
+        lambda: desk.fill(order, wrong),
+        lambda: desk.fill(order, 1, wrong),
+        lambda: desk.fill(order, -1),
+    ):
+        with pytest.raises(ExecutionError, match="malformed"):
+            ask()
 
 
 def read_values(ruling: OrderRuling) -> dict[str, Any]:
