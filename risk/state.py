@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
 from types import MappingProxyType
-from typing import Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 from ..ledger import JSON, compute_digest
 from .signal import RiskError
@@ -64,6 +64,12 @@ class AssetFacts:
             _refuse_unless(value is None or (type(value) is int and value >= 0), name, value, "a whole number, or None")
         whole = all(type(value) is int for value in self.styles.values())
         _refuse_unless(whole, "styles", self.styles, "whole hundredths of a standard deviation")
+
+    @classmethod
+    def restore(cls, record: Sequence[Any]) -> AssetFacts:
+        """Return facts from their record."""
+        day, *others = record
+        return cls(date.fromisoformat(day) if day else None, *others)
 
     def record(self) -> list[JSON]:
         """Return the facts as a JSON-able list, in the order of the attributes."""
@@ -199,6 +205,18 @@ class BookState:
         known = bisect_left(self.sessions, now) - bisect_right(self.sessions, day)
         last = max(day, self.sessions[-1]) if self.sessions else day
         return max(known, 0) + max(_count_weekdays(now.toordinal() - 1) - _count_weekdays(last.toordinal()), 0)
+
+    @classmethod
+    def restore(cls, record: Mapping[str, Any]) -> BookState:
+        """Return a state from its record."""
+        return cls(
+            **{
+                **record,
+                "assets": {asset: AssetFacts.restore(row) for asset, row in record["assets"].items()},
+                "recent_e8": tuple(record["recent_e8"]),
+                "sessions": tuple(date.fromisoformat(day) for day in record["sessions"]),
+            }
+        )
 
     def record(self) -> dict[str, JSON]:
         """Return the state as a JSON-able object."""
