@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         Breakers as Breakers,
         BreakerTrip as BreakerTrip,
     )
+    from .decision_inputs import DecisionInputs as DecisionInputs
     from .errors import ExecutionError as ExecutionError
     from .gate import (
         ORDER_RULE_UNITS as ORDER_RULE_UNITS,
@@ -63,6 +64,7 @@ else:
                 "sign_policy"
             ),
             "breakers": "BREAKERS BreakerClearing BreakerLimits BreakerTrip Breakers",
+            "decision_inputs": "DecisionInputs",
             "errors": "ExecutionError",
             "gate": "GateState ORDER_RULES ORDER_RULE_UNITS OrderGate OrderLimits OrderRuling",
             "halt": "Halt HaltSwitch list_releases",

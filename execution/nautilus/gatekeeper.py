@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -47,13 +48,7 @@ class Gatekeeper:
             self._admit(request)
             return {"type": "done", "reports": []}
         if request["type"] == "send":
-            orders = [ChildOrder(**row) for row in request["orders"]]
-            taken = dict.fromkeys((order.parent for order in orders), 0)
-            for order in orders:
-                self._check(order, taken)
-                self._sent.add(order.id)
-            for parent, shares in taken.items():
-                self._parents[parent].left -= shares
+            self._count(tuple(ChildOrder(**row) for row in request["orders"]))
         return self._engine.ask(request)
 
     def _admit(self, request: Mapping[str, Any]) -> None:
@@ -61,15 +56,28 @@ class Gatekeeper:
         decision = DecisionInputs.restore(request["inputs"]).decide_again(request["decision"])
         approved = {one.signal.asset: one for one in decision.approved}
         session = date.fromisoformat(request["session"])
+        admitted: dict[str, AdmittedParent] = {}
         for asset, shares, arrival_e4 in request["parents"]:
             if asset not in approved:
                 raise refuse("parent", asset, "an asset that the decision approves", "not_approved")
             parent = ParentOrder(approved[asset], shares, arrival_e4, session)
-            if parent.id in self._parents:
+            if parent.id in self._parents or parent.id in admitted:
                 raise refuse("parent", parent.id, "a parent order that was not admitted before", "duplicate")
-            self._parents[parent.id] = AdmittedParent(parent, abs(shares))
+            admitted[parent.id] = AdmittedParent(parent, abs(shares))
+        self._parents.update(admitted)
 
-    def _check(self, order: ChildOrder, taken: dict[str, int]) -> None:
+    def _count(self, orders: Sequence[ChildOrder]) -> None:
+        """Count the shares of a batch against its parents; a refusal of one order refuses the batch."""
+        taken: Counter[str] = Counter()
+        for order in orders:
+            self._check(order, taken)
+        if len({order.id for order in orders}) < len(orders):
+            raise refuse("id", [order.id for order in orders], "each id once", "duplicate")
+        self._sent.update(order.id for order in orders)
+        for parent, shares in taken.items():
+            self._parents[parent].left -= shares
+
+    def _check(self, order: ChildOrder, taken: Counter[str]) -> None:
         """Refuse a child that its parent does not cover; `taken` counts the shares of a batch by parent."""
         known = self._parents.get(order.parent)
         if known is None:

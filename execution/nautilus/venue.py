@@ -62,9 +62,8 @@ class NautilusVenue:
         self._moved: Counter[str] = Counter()
         self._reports: list[ExecutionReport] = []
         self._orders: dict[str, ChildOrder] = {}
-        package = Path(__file__).absolute().parents[3]
         program = [sys.executable, "-P", "-m", f"{__package__}.gatekeeper", str(python), str(WORKER)]
-        self._process = PipedProcess("The gatekeeper", program, {**os.environ, "PYTHONPATH": str(package)})
+        self._process = PipedProcess("The gatekeeper", program, os.environ)
         try:
             if self._process.hello.get("protocol") != PROTOCOL:
                 raise ExecutionError("The two sides speak different versions.", allowed=PROTOCOL, code="protocol")

@@ -239,8 +239,11 @@ class Node(Protocol):
 
 
 def list_positions(cache: Any) -> dict[str, int]:
-    """Return the open positions of an engine's cache, in shares by symbol."""
-    return {one.instrument_id.symbol.value: int(one.signed_qty) for one in cache.positions_open()}
+    """Return the open positions of an engine's cache, in shares by symbol; its `signed_qty` is a float, not whole."""
+    return {
+        one.instrument_id.symbol.value: int(one.quantity.as_decimal()) * (1 if one.is_long else -1)
+        for one in cache.positions_open()
+    }
 
 
 class BacktestRunner:
