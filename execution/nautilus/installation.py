@@ -23,7 +23,7 @@ print(json.dumps([list(sys.version_info[:2]), version]))
 """
 INSTALL: Final = (
     f"uv venv --python 3.12 FOLDER && uv pip install --python FOLDER/bin/python '{REQUIREMENT}'"
-    " (uv sees release candidates, an old pip does not). Then name FOLDER/bin/python"
+    " (without the versions, installers choose 1.x, since 2.0 is a release candidate). Then name FOLDER/bin/python."
 )
 
 

@@ -143,7 +143,11 @@ class PipedProcess:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._pipe = LinePipe(self._process.stdout.fileno(), self._process.stdin.fileno())
-        self.hello = self._read()
+        try:
+            self.hello = self._read()
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def pid(self) -> int:
@@ -165,7 +169,7 @@ class PipedProcess:
         return self._read()
 
     def close(self) -> None:
-        """End the process."""
+        """End the process; a second time does nothing."""
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
                 stream.close()

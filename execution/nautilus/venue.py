@@ -72,6 +72,11 @@ class NautilusVenue:
             self.close()
             raise
 
+    @property
+    def pid(self) -> int:
+        """Return the id of the process that decides again; the engine is its child."""
+        return self._process.pid
+
     def admit(self, inputs: DecisionInputs, decision: str, parents: Sequence[ParentOrder]) -> None:
         """Have the other process decide again; only children of these parents may be sent afterwards.
 

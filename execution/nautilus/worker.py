@@ -79,6 +79,7 @@ UNLIMITED_SHARES: Final = 10**9
 NS_PER_US: Final = 1_000
 SETTLE_S: Final = 30.0
 """Seconds in which a node must have dealt with what it was given."""
+POLL_S: Final = 0.001
 DEATH_SIGNAL: Final = 1
 """Argument of prctl(2): the signal that a process gets when its parent ends."""
 
@@ -142,9 +143,9 @@ class TargetStrategy(Strategy):  # type: ignore[misc]  # the engine is not insta
             self.waiting[asset] = [one for one in orders if one["at_us"] >= self.closes_us]
 
     def list_unsettled(self) -> list[str]:
-        """Return the ids of orders of which the venue has not said enough: nothing yet, or a market order's end."""
+        """Return the ids of orders of which the venue has said nothing yet, or after the session not how they ended."""
         ended = self.now_us >= self.closes_us
-        return [name for name, one in self.open.items() if ended or one["kind"] == "market" or not one["said"]]
+        return [name for name, one in self.open.items() if ended or not one["said"]]
 
     def on_start(self) -> None:
         """Ask for the quotes and bars of all symbols."""
@@ -384,7 +385,7 @@ class NodeRunner:
                 raise RuntimeError(f"the node ended: {self._task.exception()}")
             if asyncio.get_running_loop().time() > until:
                 raise TimeoutError(f"{failed} in {SETTLE_S:g} s")
-            await asyncio.sleep(0)
+            await asyncio.sleep(POLL_S)
 
 
 class Market:

@@ -90,13 +90,21 @@ class Market:
             PositionEvent(asset, "delisting", int(self.prices[3][row - 1, self.assets.index(asset)]))
             for asset in self.gone.get(row, ())
         ]
-        for place, asset in enumerate(self.assets):
-            known = [earlier for earlier in range(row) if self.prices[3][earlier, place]]
-            if known and self.prices[0][row, place]:
-                step = round(float(self.ratio[row, place] / self.ratio[known[-1], place]), 6)
-                if step != 1.0:
-                    events.append(PositionEvent(asset, "split", int(self.prices[0][row, place]), *RATIOS[step]))
-        return events
+        return events + [
+            PositionEvent(self.assets[place], "split", int(self.prices[0][row, place]), *ratio)
+            for place, ratio in self.splits.get(row, ())
+        ]
+
+    @cached_property
+    def splits(self) -> Mapping[int, list[tuple[int, tuple[int, int]]]]:
+        """The columns that split before the open of a row, with new and old shares."""
+        found: dict[int, list[tuple[int, tuple[int, int]]]] = {}
+        for place in range(len(self.assets)):
+            traded = np.flatnonzero(self.prices[0][:, place])
+            steps = self.ratio[traded[1:], place] / self.ratio[traded[:-1], place]
+            for at in np.flatnonzero(np.abs(steps - 1) > 0.01):
+                found.setdefault(int(traded[at + 1]), []).append((place, RATIOS[round(float(steps[at]), 6)]))
+        return found
 
     def make_session(self, row: int) -> SessionPrices:
         quoted = {
