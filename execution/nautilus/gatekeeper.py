@@ -81,7 +81,7 @@ class Gatekeeper:
         """Refuse a child that its parent does not cover; `taken` counts the shares of a batch by parent."""
         known = self._parents.get(order.parent)
         if known is None:
-            raise refuse("parent", order.parent, "a parent order of a decision that was made again here", "not_approved")
+            raise refuse("parent", order.parent, "a parent of a decision that was made again here", "not_approved")
         if (order.asset, order.side) != (known.order.asset, known.order.side):
             raise refuse("asset", f"{order.side} {order.asset}", f"{known.order.side} {known.order.asset}", "order")
         if order.id in self._sent or not order.id.startswith(f"{order.parent}-"):

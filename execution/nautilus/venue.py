@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
+from ...risk import BP
 from ..decision_inputs import DecisionInputs
 from ..errors import ExecutionError
 from ..orders import ChildOrder, ExecutionReport, ParentOrder, refuse_unless
@@ -40,6 +42,8 @@ class NautilusVenue:
     mode
         "backtest": the engine's simulated clock. "sandbox" and "live": its live node of that kind, on the real clock,
         with its simulated execution client. The strategy is the same class. No order reaches a market.
+    cost_bp
+        Cost of trading, in basis points of the value.
     depth
         Whether sessions bring books of several levels, through which an order walks; without, it fills at the open.
 
@@ -52,7 +56,14 @@ class NautilusVenue:
     name = "nautilus"
 
     def __init__(
-        self, python: Path | None, assets: Sequence[str], cash_e4: int, mode: NautilusMode, *, depth: bool = False
+        self,
+        python: Path | None,
+        assets: Sequence[str],
+        cash_e4: int,
+        mode: NautilusMode,
+        *,
+        cost_bp: float = 0.0,
+        depth: bool = False,
     ) -> None:
         refuse_unless(mode in MODES, "mode", mode, ", ".join(MODES))
         refuse_unless(type(cash_e4) is int and cash_e4 > 0, "cash_e4", cash_e4, "above 0")
@@ -62,12 +73,14 @@ class NautilusVenue:
         self._moved: Counter[str] = Counter()
         self._reports: list[ExecutionReport] = []
         self._orders: dict[str, ChildOrder] = {}
+        self._next: SessionPrices | None = None
         program = [sys.executable, "-P", "-m", f"{__package__}.gatekeeper", str(python), str(WORKER)]
         self._process = PipedProcess("The gatekeeper", program, os.environ)
         try:
             if self._process.hello.get("protocol") != PROTOCOL:
                 raise ExecutionError("The two sides speak different versions.", allowed=PROTOCOL, code="protocol")
-            self._ask("start", assets=sorted(assets), cash_e4=cash_e4, mode=mode, depth=depth)
+            cost = str(Decimal(str(cost_bp)) / BP)
+            self._ask("start", assets=sorted(assets), cash_e4=cash_e4, mode=mode, cost=cost, depth=depth)
         except ExecutionError:
             self.close()
             raise
@@ -127,8 +140,22 @@ class NautilusVenue:
                 exit_code=1,
             )
 
+    def open_session(self, prices: SessionPrices) -> None:
+        """Have the next call of `read_reports` that may wait run this session: all orders were sent by then."""
+        self._next = prices
+
+    def recall(self, orders: Sequence[ChildOrder], traded: Mapping[str, int]) -> None:
+        """Answer orders of an earlier process, whose engine is gone: as they were sent to it, so they are to this one.
+
+        What an order gets depends on the session's prices alone, not on what else was `traded`.
+        """
+        self.send(orders)
+
     def read_reports(self, timeout_s: float = 0.0) -> Sequence[ExecutionReport]:
-        """Return what the venue said since the last call; at once, since it says nothing between sessions."""
+        """Return what the venue said since the last call; where it may wait, after the session that was opened."""
+        if timeout_s > 0 and self._next is not None:
+            prices, self._next = self._next, None
+            self.run_session(prices)
         reports, self._reports = self._reports, []
         return reports
 

@@ -52,7 +52,6 @@ from nautilus_trader.model import (
     QuoteTick,
     StrategyId,
     Symbol,
-    TimeInForce,
     TraderId,
     Venue,
 )
@@ -389,11 +388,14 @@ class NodeRunner:
 
 
 class Market:
-    """Symbols, money and the kind of book with which a node starts; turns sessions into the engine's data."""
+    """Symbols, money, costs and the kind of book with which a node starts; turns sessions into the engine's data.
 
-    def __init__(self, assets: Sequence[str], cash_e4: int, depth: bool) -> None:
+    `cost` is the cost of trading as a decimal share of the value. The engine rounds it to cents on each fill.
+    """
+
+    def __init__(self, assets: Sequence[str], cash_e4: int, cost: str, depth: bool) -> None:
         self.cash = Money(cash_e4 / 10**PRICE_DIGITS, NOMINAL)
-        self.fees = MakerTakerFeeModel(Decimal(0), Decimal(0))  # without a fee model a venue refuses to run
+        self.fees = MakerTakerFeeModel(Decimal(cost), Decimal(cost))  # without a fee model a venue refuses to run
         self.book = BookType.L2_MBP if depth else BookType.L1_MBP
         tick, one = make_price(1), Quantity.from_int(1)
         self.ids = {asset: InstrumentId(Symbol(asset), SIMULATED) for asset in assets}
@@ -456,14 +458,14 @@ class Worker:
         try:
             handler = handlers[request["type"]]
             answer = await handler(request)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, the other side must hear of it
             message = f"NautilusTrader failed: {type(error).__name__}: {error}"
             return {"type": "error", "error": {"message": message, "code": "engine"}}
         reports, self._strategy.reports = self._strategy.reports, []
         return {"type": "done", "reports": reports, **answer}
 
     async def _start(self, request: Row) -> Row:
-        self._market = Market(request["assets"], request["cash_e4"], request["depth"])
+        self._market = Market(request["assets"], request["cash_e4"], request["cost"], request["depth"])
         self._strategy.instruments, self._strategy.bars = self._market.ids, tuple(self._market.bars.values())
         modes: dict[str, Callable[[], Node]] = {
             "backtest": lambda: BacktestRunner(self._strategy, self._market),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -52,11 +53,9 @@ def make_parents(inputs: DecisionInputs, shares: int = 100) -> tuple[str, list[P
 
 
 def make_child(parent: ParentOrder, number: int = 0, shares: int = 0, limit_e4: int | None = None) -> ChildOrder:
-    kind = "market" if limit_e4 is None else "limit"
-    count = shares or abs(parent.shares)
-    return ChildOrder(
-        f"{parent.id}-{number}", parent.id, parent.asset, parent.side, count, kind, limit_e4, OPEN_US  # type: ignore[arg-type]
-    )
+    count, name = shares or abs(parent.shares), f"{parent.id}-{number}"
+    child = ChildOrder(name, parent.id, parent.asset, parent.side, count, "market", None, OPEN_US)
+    return child if limit_e4 is None else replace(child, kind="limit", limit_e4=limit_e4)
 
 
 def make_session(assets: Sequence[str]) -> SessionPrices:

@@ -34,7 +34,9 @@ RATIOS = {4.0: (1, 4), 0.1: (10, 1), 0.25: (4, 1), 10.0: (1, 10)}
 def find_nautilus() -> Path:
     python = INSTALLED / "bin" / "python"
     if not python.exists():
-        pytest.skip(f"no NautilusTrader in {INSTALLED}: `make nautilus` installs it, with Python 3.12 and a package index")
+        pytest.skip(
+            f"no NautilusTrader in {INSTALLED}: `make nautilus` installs it, with Python 3.12 and a package index"
+        )
     return python
 
 
@@ -129,7 +131,9 @@ def decide_targets(market: Market, row: int) -> tuple[DecisionInputs, Mapping[st
     }
     signals = [Signal(asset, target, target, target, EVERY, "a test", "f0", day) for asset, target in targets.items()]
     facts = AssetFacts(last_price=market.days[row - 1], jump_bp=0, volume_e8=10**12)
-    state = BookState({}, dict.fromkeys(targets, facts), 10**10, 10**10, sessions=(*market.days[max(row - 9, 0) : row],))
+    state = BookState(
+        {}, dict.fromkeys(targets, facts), 10**10, 10**10, sessions=(*market.days[max(row - 9, 0) : row],)
+    )
     return DecisionInputs(signals, state, Policy(net_cap_bp=10_000), day, PROVEN), targets
 
 
@@ -148,7 +152,10 @@ def plan(market: Market, row: int, held: Mapping[str, int]) -> tuple[DecisionInp
 
 
 def make_children(parents: Sequence[ParentOrder], at_us: int) -> list[ChildOrder]:
-    return [ChildOrder(f"{one.id}-0", one.id, one.asset, one.side, abs(one.shares), "market", None, at_us) for one in parents]
+    return [
+        ChildOrder(f"{one.id}-0", one.id, one.asset, one.side, abs(one.shares), "market", None, at_us)
+        for one in parents
+    ]
 
 
 @dataclass

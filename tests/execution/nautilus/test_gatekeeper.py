@@ -195,9 +195,7 @@ def test_versions_that_are_supported(version: str, fine: bool) -> None:
         ('[[3, 13], "2.0.0rc6"]', ""),
     ],
 )
-def test_a_python_that_cannot_be_used_is_an_error_that_says_what_to_do(
-    answer: str, words: str, tmp_path: Path
-) -> None:
+def test_a_python_that_cannot_be_used_is_an_error_that_says_what_to_do(answer: str, words: str, tmp_path: Path) -> None:
     python = tmp_path / "python"
     python.write_text(f"#!/bin/sh\necho '{answer}'\n")
     python.chmod(0o755)

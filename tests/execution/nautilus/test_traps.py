@@ -11,11 +11,21 @@ from pathlib import Path
 
 import pytest
 
-from alphaloom.execution import ExecutionError, ExecutionReport
+from alphaloom.execution import PRICE_UNITS, ExecutionError, ExecutionReport
 from alphaloom.execution.nautilus import NautilusMode, NautilusVenue, SessionPrices, venue as venue_file
 from alphaloom.execution.nautilus.venue import WORKER
 
-from .engine import CASH_E4, OPEN_US, ROW, make_child, make_inputs, make_parents, make_session, name_assets, write_worker
+from .engine import (
+    CASH_E4,
+    OPEN_US,
+    ROW,
+    make_child,
+    make_inputs,
+    make_parents,
+    make_session,
+    name_assets,
+    write_worker,
+)
 from .market import find_nautilus
 
 pytestmark = pytest.mark.slow
@@ -57,12 +67,10 @@ def test_what_the_engine_denies_is_a_reject_with_its_reason(
     assert {report.reason[:21] for report in reports if report.kind == "rejected"} == {"denied by the engine:"}
 
 
-def test_a_venue_without_a_fee_model_is_an_error(
-    python: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_venue_without_a_fee_model_is_an_error(python: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     change = "worker.MakerTakerFeeModel = lambda *rates: None"
     monkeypatch.setattr(venue_file, "WORKER", write_worker(tmp_path, change))
-    with pytest.raises(ExecutionError, match="(?i)fee.?model") as raised:
+    with pytest.raises(ExecutionError, match=r"(?i)fee.?model") as raised:
         trade_many(python, "backtest", 1)
     assert raised.value.code == "engine"
 
@@ -91,14 +99,16 @@ def test_the_worker_prints_answers_alone(python: Path, mode: NautilusMode) -> No
         for place in range(50)
     ]
     requests: list[dict[str, object]] = [
-        {"type": "start", "assets": ["N000"], "cash_e4": CASH_E4, "mode": mode, "depth": False},
+        {"type": "start", "assets": ["N000"], "cash_e4": CASH_E4, "mode": mode, "cost": "0", "depth": False},
         {"type": "send", "orders": orders},
         {"type": "session", **make_session(["N000"]).record()},
     ]
     with subprocess.Popen(
         [python, "-I", WORKER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as worker:
-        assert worker.stdin and worker.stdout and worker.stderr
+        assert worker.stdin
+        assert worker.stdout
+        assert worker.stderr
         answers = [json.loads(worker.stdout.readline())]
         for request in requests:
             worker.stdin.write(json.dumps(request) + "\n")
@@ -162,3 +172,20 @@ def test_an_order_walks_through_the_depth_of_a_book(python: Path, mode: Nautilus
     last = {report.order[:-2]: (report.kind, report.reason) for report in reports}
     assert last[parents[0].id][0] in ("cancelled", "expired")
     assert last[parents[1].id] == ("rejected", f"No market for {assets[1]}.ALPHALOOM")
+
+
+@pytest.mark.parametrize("mode", NODES)
+def test_costs_are_a_share_of_the_value(python: Path, mode: NautilusMode) -> None:
+    """A session that was opened runs when reports are waited for, as the order engine does."""
+    inputs = make_inputs(["N000"])
+    decision, (parent,) = make_parents(inputs, 12_345)
+    with closing(NautilusVenue(python, ["N000"], CASH_E4, mode, cost_bp=7.5)) as venue:
+        venue.admit(inputs, decision, [parent])
+        venue.open_session(make_session(["N000"]))
+        venue.send([make_child(parent)])
+        assert venue.read_reports(0.0) == []
+        accepted, filled = venue.read_reports(0.2)
+        value_e4 = 12_345 * ROW[0]
+        assert (accepted.kind, filled.kind, filled.shares, filled.price_e4) == ("accepted", "filled", 12_345, ROW[0])
+        assert abs(filled.cost_e4 - value_e4 * 75 // 100_000) <= PRICE_UNITS // 100
+        assert venue.cash_e4 == CASH_E4 - value_e4 - filled.cost_e4

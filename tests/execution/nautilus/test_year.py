@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -30,11 +29,11 @@ def market() -> Market:
 
 
 @pytest.fixture(scope="module")
-def reference(market: Market) -> Iterator[Book]:
+def reference(market: Market) -> Book:
     book = trade_plainly(market)
     assert book.orders > 4_000
     assert book.moved > 5
-    yield book
+    return book
 
 
 def measure(market: Market, mode: NautilusMode, python: Path) -> Book:
