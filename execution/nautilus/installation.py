@@ -11,7 +11,7 @@ from ..errors import ExecutionError
 
 REQUIREMENT: Final = "nautilus_trader>=2.0.0rc6,<2.1"
 LEAST_PYTHON: Final = (3, 12)
-PROBE_S: Final = 30.0
+LONGEST_PROBE_S: Final = 30.0
 PROBE: Final = """
 import json, sys
 from importlib import metadata
@@ -43,7 +43,7 @@ def check_nautilus(python: Path | None) -> str:
     if python is None:
         _refuse("NautilusTrader needs Python 3.12 or later in an environment of its own, and none is named.", "")
     try:
-        ran = subprocess.run([python, "-I", "-c", PROBE], capture_output=True, timeout=PROBE_S, check=True)
+        ran = subprocess.run([python, "-I", "-c", PROBE], capture_output=True, timeout=LONGEST_PROBE_S, check=True)
         release, version = json.loads(ran.stdout)
     except (OSError, ValueError, subprocess.SubprocessError):
         _refuse("This is not a Python that runs.", str(python))

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from ..errors import ExecutionError
 
-MAX_LINE_BYTES: Final = 16 * 1024 * 1024
+MAX_MESSAGE_BYTES: Final = 16 * 1024 * 1024
 """Longest message: a session of 100,000 symbols fits."""
 READ_BYTES: Final = 1 << 16
 ANSWER_S: Final = 120.0
@@ -41,12 +41,12 @@ class LinePipe:
     def write(self, message: Mapping[str, Any]) -> None:
         """Write a message; `BrokenPipeError` where nobody reads, `ExecutionError` where it is too long."""
         line = json.dumps(message, separators=(",", ":")).encode() + b"\n"
-        if len(line) > MAX_LINE_BYTES:
+        if len(line) > MAX_MESSAGE_BYTES:
             raise ExecutionError(
                 "A message between processes is too long.",
                 field="message",
                 got=f"{len(line):,} bytes",
-                allowed=f"at most {MAX_LINE_BYTES:,} bytes",
+                allowed=f"at most {MAX_MESSAGE_BYTES:,} bytes",
                 code="message_too_long",
             )
         while line:
@@ -67,14 +67,14 @@ class LinePipe:
         TimeoutError
             Nothing came in time.
         ExecutionError
-            A line is longer than `MAX_LINE_BYTES`, or no JSON object.
+            A line is longer than `MAX_MESSAGE_BYTES`, or no JSON object.
         """
         until = None if timeout_s is None else time.monotonic() + timeout_s
         parts = [self._rest]
         length = len(self._rest)
         while b"\n" not in parts[-1]:
-            if length > MAX_LINE_BYTES:
-                raise malformed(f"more than {MAX_LINE_BYTES:,} bytes")
+            if length > MAX_MESSAGE_BYTES:
+                raise malformed(f"more than {MAX_MESSAGE_BYTES:,} bytes")
             waited = [self.reads] if watched is None else [self.reads, watched]
             ready = select.select(waited, [], [], None if until is None else max(until - time.monotonic(), 0))[0]
             if not ready:

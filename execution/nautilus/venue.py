@@ -20,7 +20,7 @@ from .pipe import PipedProcess
 from .session import PositionEvent, SessionPrices
 
 NautilusMode = Literal["backtest", "sandbox", "live"]
-MODES: Final[tuple[str, ...]] = get_args(NautilusMode)
+NAUTILUS_MODES: Final[tuple[str, ...]] = get_args(NautilusMode)
 WORKER: Final = Path(__file__).with_name("worker.py")
 
 
@@ -65,7 +65,7 @@ class NautilusVenue:
         cost_bp: float = 0.0,
         depth: bool = False,
     ) -> None:
-        refuse_unless(mode in MODES, "mode", mode, ", ".join(MODES))
+        refuse_unless(mode in NAUTILUS_MODES, "mode", mode, ", ".join(NAUTILUS_MODES))
         refuse_unless(type(cash_e4) is int and cash_e4 > 0, "cash_e4", cash_e4, "above 0")
         self.version = check_nautilus(python)
         self.positions: Counter[str] = Counter()

@@ -61,12 +61,12 @@ from nautilus_trader.trading import Strategy, StrategyConfig
 Row = dict[str, Any]
 
 PROTOCOL: Final = 1
-MAX_LINE_BYTES: Final = 16 * 1024 * 1024
+MAX_MESSAGE_BYTES: Final = 16 * 1024 * 1024
 ORDER_RATE: Final = "1000000000/00:00:01"
 """Orders in a second that the engine's own risk check lets pass: practically all. Its default of 100 counts simulated
 time, in which a rebalance is one instant, and would deny the rest. The order gate counts orders before they come here.
 """
-SIMULATED: Final = Venue("ALPHALOOM")
+VENUE_ID: Final = Venue("ALPHALOOM")
 TRADER: Final = TraderId("ALPHALOOM-001")
 NOMINAL: Final = Currency.from_str("USD")
 """The engine wants a currency. Prices here are in whatever currency the panel has."""
@@ -78,7 +78,7 @@ UNLIMITED_SHARES: Final = 10**9
 NS_PER_US: Final = 1_000
 SETTLE_S: Final = 30.0
 """Seconds in which a node must have dealt with what it was given."""
-POLL_S: Final = 0.001
+NODE_POLL_S: Final = 0.001
 DEATH_SIGNAL: Final = 1
 """Argument of prctl(2): the signal that a process gets when its parent ends."""
 
@@ -222,7 +222,7 @@ class TargetStrategy(Strategy):  # type: ignore[misc]  # the engine is not insta
         self.reports.append({"order": order["id"], "kind": kind, "exec_id": name, "at_us": self.now_us, **values})
 
 
-class Node(Protocol):
+class TradingNode(Protocol):
     """An engine that a strategy runs in."""
 
     async def start(self) -> None:
@@ -249,7 +249,7 @@ def list_positions(cache: Any) -> dict[str, int]:
 class BacktestRunner:
     """The strategy on the engine's simulated clock."""
 
-    def __init__(self, strategy: TargetStrategy, market: Market) -> None:
+    def __init__(self, strategy: TargetStrategy, market: NodeMarket) -> None:
         self._engine = BacktestEngine(
             BacktestEngineConfig(
                 trader_id=TRADER,
@@ -259,7 +259,7 @@ class BacktestRunner:
             )
         )
         self._engine.add_venue(
-            SIMULATED,
+            VENUE_ID,
             OmsType.NETTING,
             AccountType.MARGIN,
             [market.cash],
@@ -292,9 +292,9 @@ class PanelConfig(DataClientConfig):  # type: ignore[misc]
 
 
 class PanelClient(MarketDataClient):  # type: ignore[misc]
-    """Market data of a node that come from the pipe."""
+    """NodeMarket data of a node that come from the pipe."""
 
-    market: Market
+    market: NodeMarket
 
     async def _connect(self) -> None:
         for instrument in self.market.instruments.values():
@@ -324,20 +324,20 @@ class PanelClient(MarketDataClient):  # type: ignore[misc]
 class NodeRunner:
     """The strategy in the engine's live node, on the real clock, with an execution client that simulates the venue."""
 
-    def __init__(self, strategy: TargetStrategy, market: Market, environment: Environment) -> None:
+    def __init__(self, strategy: TargetStrategy, market: NodeMarket, environment: Environment) -> None:
         self._strategy = strategy
         made: list[PanelClient] = []
 
         class Factory(DataClientFactory):  # type: ignore[misc]
             @staticmethod
             def create(*, name: str, config: Any, cache: Any, clock: Any) -> PanelClient:
-                client = PanelClient(name=name, config=config, cache=cache, clock=clock, venue=SIMULATED)
+                client = PanelClient(name=name, config=config, cache=cache, clock=clock, venue=VENUE_ID)
                 client.market = market
                 made.append(client)
                 return client
 
         venue = SandboxExecutionClientConfig(
-            venue=SIMULATED,
+            venue=VENUE_ID,
             starting_balances=[market.cash],
             base_currency=NOMINAL,
             oms_type=OmsType.NETTING,
@@ -384,10 +384,10 @@ class NodeRunner:
                 raise RuntimeError(f"the node ended: {self._task.exception()}")
             if asyncio.get_running_loop().time() > until:
                 raise TimeoutError(f"{failed} in {SETTLE_S:g} s")
-            await asyncio.sleep(POLL_S)
+            await asyncio.sleep(NODE_POLL_S)
 
 
-class Market:
+class NodeMarket:
     """Symbols, money, costs and the kind of book with which a node starts; turns sessions into the engine's data.
 
     `cost` is the cost of trading as a decimal share of the value. The engine rounds it to cents on each fill.
@@ -398,7 +398,7 @@ class Market:
         self.fees = MakerTakerFeeModel(Decimal(cost), Decimal(cost))  # without a fee model a venue refuses to run
         self.book = BookType.L2_MBP if depth else BookType.L1_MBP
         tick, one = make_price(1), Quantity.from_int(1)
-        self.ids = {asset: InstrumentId(Symbol(asset), SIMULATED) for asset in assets}
+        self.ids = {asset: InstrumentId(Symbol(asset), VENUE_ID) for asset in assets}
         self.instruments = {
             asset: Equity(name, name.symbol, NOMINAL, PRICE_DIGITS, tick, 0, 0, lot_size=one)
             for asset, name in self.ids.items()
@@ -438,13 +438,13 @@ class Market:
         return OrderBookDeltas(name, deltas)
 
 
-class Worker:
+class NautilusWorker:
     """Answers requests, one after the other."""
 
     def __init__(self) -> None:
         self._strategy = TargetStrategy()
-        self._market: Market
-        self._node: Node
+        self._market: NodeMarket
+        self._node: TradingNode
 
     async def answer(self, request: Row) -> Row:
         """Return the answer to a request; whatever goes wrong is an answer, too."""
@@ -465,9 +465,9 @@ class Worker:
         return {"type": "done", "reports": reports, **answer}
 
     async def _start(self, request: Row) -> Row:
-        self._market = Market(request["assets"], request["cash_e4"], request["cost"], request["depth"])
+        self._market = NodeMarket(request["assets"], request["cash_e4"], request["cost"], request["depth"])
         self._strategy.instruments, self._strategy.bars = self._market.ids, tuple(self._market.bars.values())
-        modes: dict[str, Callable[[], Node]] = {
+        modes: dict[str, Callable[[], TradingNode]] = {
             "backtest": lambda: BacktestRunner(self._strategy, self._market),
             "sandbox": lambda: NodeRunner(self._strategy, self._market, Environment.SANDBOX),
             "live": lambda: NodeRunner(self._strategy, self._market, Environment.LIVE),
@@ -512,8 +512,8 @@ def take_output() -> BinaryIO:
 
 def read_requests(loop: asyncio.AbstractEventLoop, requests: asyncio.Queue[bytes]) -> None:
     """Read requests until the pipe is closed; then, or at a line that is too long, end the process."""
-    while line := sys.stdin.buffer.readline(MAX_LINE_BYTES + 1):
-        if len(line) > MAX_LINE_BYTES:
+    while line := sys.stdin.buffer.readline(MAX_MESSAGE_BYTES + 1):
+        if len(line) > MAX_MESSAGE_BYTES:
             break
         loop.call_soon_threadsafe(requests.put_nowait, line)
     os._exit(0)
@@ -523,7 +523,7 @@ async def serve(pipe: BinaryIO) -> None:
     """Say which versions answer, then answer requests until the pipe is closed."""
     requests: asyncio.Queue[bytes] = asyncio.Queue()
     threading.Thread(target=read_requests, args=(asyncio.get_running_loop(), requests), daemon=True).start()
-    worker = Worker()
+    worker = NautilusWorker()
     versions = {"nautilus": metadata.version("nautilus_trader"), "python": platform.python_version()}
     answer: Row = {"type": "hello", "protocol": PROTOCOL, **versions}
     while True:

@@ -17,7 +17,7 @@ from alphaloom.execution import ChildOrder, DecisionInputs, ExecutionError
 from alphaloom.execution.nautilus import PositionEvent, SessionPrices, check_nautilus, pipe as pipe_file
 from alphaloom.execution.nautilus.gatekeeper import Gatekeeper
 from alphaloom.execution.nautilus.installation import is_supported
-from alphaloom.execution.nautilus.pipe import MAX_LINE_BYTES, LinePipe, PipedProcess
+from alphaloom.execution.nautilus.pipe import MAX_MESSAGE_BYTES, LinePipe, PipedProcess
 from alphaloom.ledger import canonical_json
 from alphaloom.risk import Policy
 
@@ -155,8 +155,8 @@ def test_messages_survive_the_pipe(messages: list[dict[str, Any]]) -> None:
 
 def test_a_line_that_is_too_long_or_no_object_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ExecutionError, match="too long"):
-        LinePipe(0, 1).write({"text": "x" * MAX_LINE_BYTES})
-    for body, words in ((b"x" * (MAX_LINE_BYTES + 2), "more than"), (b"[1]\n", "malformed"), (b"{\n", "malformed")):
+        LinePipe(0, 1).write({"text": "x" * MAX_MESSAGE_BYTES})
+    for body, words in ((b"x" * (MAX_MESSAGE_BYTES + 2), "more than"), (b"[1]\n", "malformed"), (b"{\n", "malformed")):
         (tmp_path / "line").write_bytes(body)
         with (tmp_path / "line").open("rb") as file, pytest.raises(ExecutionError, match=words):
             LinePipe(file.fileno(), 1).read()
