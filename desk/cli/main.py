@@ -38,7 +38,7 @@ from .record import (
     verify as record_verify,
 )
 from .risk import commands as risk
-from .serve import calls, serve, tokens
+from .serve import calls, serve, tokens, venue
 
 EPILOG = (
     "Exit codes: 0 done, 1 refused, 2 bad input, 3 a capability is missing, 4 a budget ended, "
@@ -93,6 +93,7 @@ app.add_typer(data, name="data")
 app.add_typer(news.app, name="news")
 sandbox.app.command(short_help="Run a Python factor contained, and say whether it sees the future.")(sandbox.check)
 app.add_typer(sandbox.app, name="sandbox")
+serve.app.command(short_help="Serve a simulated venue over FIX.")(venue.venue)
 app.add_typer(serve.app, name="serve")
 app.add_typer(tokens.app, name="token")
 app.add_typer(calls.app, name="audit")

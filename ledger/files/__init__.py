@@ -13,7 +13,11 @@ if TYPE_CHECKING:
         read_given as read_given,
         read_given_text as read_given_text,
     )
-    from .objects import PUBLIC_FILE_MODE as PUBLIC_FILE_MODE, write_whole as write_whole
+    from .objects import (
+        PUBLIC_FILE_MODE as PUBLIC_FILE_MODE,
+        sync_folder as sync_folder,
+        write_whole as write_whole,
+    )
     from .private import make_file as make_file, make_folder as make_folder
     from .settings import mistakes_error as mistakes_error, parse_settings as parse_settings
     from .yaml_text import QuotingDumper as QuotingDumper, parse_text as parse_text, read_text as read_text
@@ -22,7 +26,7 @@ else:
         __name__,
         {
             "given_file": "check_given open_given read_given read_given_text",
-            "objects": "PUBLIC_FILE_MODE write_whole",
+            "objects": "PUBLIC_FILE_MODE sync_folder write_whole",
             "private": "make_file make_folder",
             "settings": "mistakes_error parse_settings",
             "yaml_text": "QuotingDumper parse_text read_text",

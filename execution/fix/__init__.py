@@ -1,0 +1,37 @@
+"""FIX 4.4 and 5.0SP2: a strict codec, a session that survives `kill -9`, and a venue over it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...lazy import lazy_names
+
+if TYPE_CHECKING:
+    from .codec import FrameReader as FrameReader, decode as decode, encode as encode
+    from .connection import FixConnection as FixConnection
+    from .dictionary import FixVersion as FixVersion
+    from .drop_copy import DropCopyBreak as DropCopyBreak, reconcile_drop_copy as reconcile_drop_copy
+    from .errors import FixError as FixError, GarbledMessage as GarbledMessage, InvalidMessage as InvalidMessage
+    from .fix_venue import FixVenue as FixVenue
+    from .link import FixLink as FixLink
+    from .message import FixMessage as FixMessage
+    from .reports import TRADING_RESENT as TRADING_RESENT, read_report as read_report
+    from .session import FixSession as FixSession, SessionSettings as SessionSettings
+    from .session_store import SessionStore as SessionStore
+else:
+    __all__, __getattr__ = lazy_names(
+        __name__,
+        {
+            "codec": "FrameReader decode encode",
+            "connection": "FixConnection",
+            "dictionary": "FixVersion",
+            "drop_copy": "DropCopyBreak reconcile_drop_copy",
+            "errors": "FixError GarbledMessage InvalidMessage",
+            "fix_venue": "FixVenue",
+            "link": "FixLink",
+            "message": "FixMessage",
+            "reports": "TRADING_RESENT read_report",
+            "session": "FixSession SessionSettings",
+            "session_store": "SessionStore",
+        },
+    )

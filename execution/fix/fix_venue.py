@@ -1,0 +1,131 @@
+"""A venue over FIX: child orders become NewOrderSingle, and what the venue says of them becomes reports.
+
+An order that the venue missed is never sent again by itself: minutes later it is another decision. The counterparty
+gets a gap in its place. To be sure, the order is cancelled; a venue that answers that it has no such order proves that
+it was not sent, and the order is reported as rejected with that reason. A desk may then decide again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from ..orders import ChildOrder, ExecutionReport
+from .link import FixLink
+from .message import FixMessage, format_time
+from .reports import UNKNOWN_ORDER, make_cancel, make_new_order, read_report
+
+NOT_SENT: Final = "not sent: the session was interrupted; decide again"
+NO_SESSION: Final = "not sent: there is no session"
+READY_SECONDS: Final = 5.0
+"""How long a call waits for a session before orders count as not sent."""
+UNSENT_MARK, CANCEL_MARK = "-u", "-c"
+
+
+class FixVenue:
+    """A `Venue` of `execution/orders.py` over a FIX session.
+
+    The id of each child is its ClOrdID, and no id is sent twice, also after a crash. A report counts as recorded by the
+    caller with the next call of `read_reports` or with `close`; until then a crash brings it again.
+
+    Parameters
+    ----------
+    name
+        Name of the venue.
+    link
+        The session and its connection.
+    clock_us
+        Returns the time in microseconds since 1970.
+    """
+
+    def __init__(self, name: str, link: FixLink, clock_us: Callable[[], int]) -> None:
+        self.name = name
+        self._link = link
+        self._clock_us = clock_us
+        self._made: list[ExecutionReport] = []
+        self._asked_back: set[str] = set()
+        self._cancels = 0
+
+    def send(self, orders: Sequence[ChildOrder]) -> None:
+        """Send orders; without a session they are reported as rejected and never leave."""
+        ready = self._link.wait_until_ready(READY_SECONDS)
+        for order in orders:
+            if self._link.find(order.id) is not None:
+                continue  # it has a number already: what became of it is or will be reported
+            if ready:
+                self._link.send("D", make_new_order(order, self._clock_us()), order.id)
+            else:
+                self._report_rejected(order.id, NO_SESSION)
+        self._link.wait_until_ready(0.0)
+
+    def cancel(self, ids: Sequence[str]) -> None:
+        """Ask for the end of orders; what was filled before stays filled. An id that was never sent is left out."""
+        for id in ids:
+            order = self._link.find(id)
+            if order is not None:
+                self._send_cancel(order, self._make_cancel_id(id))
+        self._link.wait_until_ready(0.0)
+
+    def cancel_all(self) -> None:
+        """Ask for the end of all orders of the session with one message."""
+        now_us = self._clock_us()
+        id = self._make_cancel_id("all")
+        self._link.send("q", ((11, id), (530, "7"), (60, format_time(now_us))), id)
+        self._link.wait_until_ready(0.0)
+
+    def read_reports(self, timeout_s: float) -> list[ExecutionReport]:
+        """Return what the venue said since the last call, the oldest first; those of the last call count as recorded."""
+        self._link.confirm()
+        self._ask_back()
+        reports, self._made = self._made, []
+        for message in self._link.receive(0.0 if reports else timeout_s):
+            report = self._read(message)
+            if report is not None:
+                reports.append(report)
+        self._ask_back()
+        return reports
+
+    def close(self) -> None:
+        """End the session; the reports of the last call count as recorded."""
+        self._link.confirm()
+        self._link.close()
+
+    def _make_cancel_id(self, id: str) -> str:
+        """Return an id of a cancel that was never used."""
+        while True:
+            self._cancels += 1
+            name = f"{id}{CANCEL_MARK}{self._cancels}"
+            if self._link.find(name) is None:
+                return name
+
+    def _send_cancel(self, order: FixMessage, id: str) -> None:
+        self._link.send("F", make_cancel(order, id, self._clock_us()), id)
+
+    def _ask_back(self) -> None:
+        """Cancel each order that was withdrawn, once: the answer says whether the venue has it after all."""
+        for note in sorted(self._link.withdrawn - self._asked_back):
+            self._asked_back.add(note)
+            order, mark = self._link.find(note), f"{note}{UNSENT_MARK}"
+            if order is not None and order.kind == "D" and self._link.find(mark) is None:
+                self._send_cancel(order, mark)
+
+    def _read(self, message: FixMessage) -> ExecutionReport | None:
+        """Return what a message says of an order; None where it says nothing of one."""
+        if message.kind == "8":
+            return read_report(message)
+        if message.kind == "9":
+            order = message.get(41)
+            missing = message.get(102) == UNKNOWN_ORDER and order in self._link.withdrawn
+            return self._make_rejected(order, NOT_SENT) if missing else None
+        if message.kind in ("3", "j"):
+            note = message.get(379) or self._link.find_number(message.number(45))
+            order_message = self._link.find(note) if note else None
+            if order_message is not None and order_message.kind == "D":
+                return self._make_rejected(note, message.get(58, "no reason given"))
+        return None
+
+    def _make_rejected(self, order: str, reason: str) -> ExecutionReport:
+        return ExecutionReport(order, "rejected", f"{order}-rejected", self._clock_us(), reason=reason)
+
+    def _report_rejected(self, order: str, reason: str) -> None:
+        self._made.append(self._make_rejected(order, reason))

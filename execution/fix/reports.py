@@ -1,0 +1,72 @@
+"""Orders as FIX messages, and ExecutionReports (35=8) as ours."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ..orders import ChildOrder, ExecutionReport, ReportKind
+from .errors import FixError
+from .message import Fields, FixMessage, format_price, format_time, parse_price, parse_time
+
+SIDE_CODES: Final = {"buy": "1", "sell": "2"}
+REPORT_KINDS: Final[dict[str, ReportKind]] = {
+    "0": "accepted", "F": "filled", "1": "filled", "2": "filled", "4": "cancelled", "8": "rejected", "C": "expired",
+    "3": "expired",
+}  # fmt: skip  # a table
+"""What an ExecType means; others say nothing new of an order, but for the corrections."""
+CORRECTIONS: Final = frozenset("GH")
+TRADING_RESENT: Final = frozenset("Fq")
+"""Kinds that a trading side sends again: a cancel is wanted later too, an order is not."""
+UNKNOWN_ORDER: Final = "1"
+"""CxlRejReason of a venue that has no such order."""
+
+
+def make_new_order(order: ChildOrder, now_us: int) -> Fields:
+    """Return the body of a NewOrderSingle: a day order whose ClOrdID is the id of the child."""
+    fields = [
+        (11, order.id), (55, order.asset), (54, SIDE_CODES[order.side]), (60, format_time(now_us)),
+        (38, str(order.shares)), (40, "2" if order.kind == "limit" else "1"),
+    ]  # fmt: skip  # a table
+    if order.limit_e4 is not None:
+        fields.append((44, format_price(order.limit_e4)))
+    return (*fields, (59, "0"))
+
+
+def make_cancel(order: FixMessage, id: str, now_us: int) -> Fields:
+    """Return the body of an OrderCancelRequest for a NewOrderSingle, with an id of its own."""
+    same = ((55, order.get(55)), (54, order.get(54)))
+    return ((41, order.get(11)), (11, id), *same, (60, format_time(now_us)), (38, order.get(38)))
+
+
+def read_report(message: FixMessage) -> ExecutionReport | None:
+    """Return what an ExecutionReport says of an order; None where it says nothing new.
+
+    Raises
+    ------
+    FixError
+        It takes a fill back or changes one: a person has to look.
+    """
+    kind = message.get(150)
+    if kind in CORRECTIONS:
+        raise FixError(
+            "The venue corrected or took back a fill.",
+            field=message.get(41) or message.get(11),
+            got=f"ExecID {message.get(17)}, ExecType {kind}",
+            hint="Ask the venue, correct the book by hand, and then go on.",
+            code="fix_correction",
+            exit_code=1,
+        )
+    known = REPORT_KINDS.get(kind)
+    if known is None:
+        return None
+    filled = known == "filled"
+    return ExecutionReport(
+        order=message.get(41) or message.get(11),
+        kind=known,
+        exec_id=message.get(17),
+        at_us=parse_time(message.get(60) or message.get(52)),
+        shares=message.number(32) if filled else 0,
+        price_e4=parse_price(message.get(31), 31) if filled else 0,
+        cost_e4=parse_price(message.get(12), 12) if filled and message.get(13) == "3" else 0,
+        reason=message.get(58, "no reason given") if known == "rejected" else "",
+    )
