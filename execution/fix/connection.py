@@ -51,7 +51,6 @@ class FixConnection:
     def __init__(
         self, host: str, port: int, settings: SessionSettings, path: Path, clock_us: Callable[[], int]
     ) -> None:
-        self.version = settings.version
         self._address = (host, port)
         self._clock_us = clock_us
         self._store = SessionStore(path)

@@ -15,9 +15,11 @@ APPLICATION_VERSION: Final = "9"
 """DefaultApplVerID (tag 1137) of FIX 5.0SP2."""
 
 HEADER_TAGS: Final = frozenset(
-    (8, 9, 35, 1128, 1156, 1129, 49, 56, 115, 128, 90, 91, 34, 50, 142, 57, 143, 116, 144, 129, 145)
-    + (43, 97, 52, 122, 212, 213, 347, 369, 627, 628, 629, 630)
-)
+    (
+        8, 9, 35, 1128, 1156, 1129, 49, 56, 115, 128, 90, 91, 34, 50, 142, 57, 143, 116, 144, 129, 145, 43, 97, 52, 122,
+        212, 213, 347, 369, 627, 628, 629, 630,
+    )
+)  # fmt: skip  # a table
 TRAILER_TAGS: Final = frozenset((93, 89, 10))
 FRAME_TAGS: Final = frozenset((8, 9, 35, 10))
 """Tags that the codec writes itself."""
@@ -28,7 +30,7 @@ DATA_LENGTHS: Final[dict[int, int]] = {
 """The tag that gives the bytes of a data field, and the data field, which follows it and may hold any byte."""
 DATA_TAGS: Final = frozenset(DATA_LENGTHS.values())
 
-SESSION_KINDS: Final = frozenset("0 1 2 3 4 5 A".split())
+SESSION_KINDS: Final = frozenset("012345A")
 REQUIRED_IN_HEADER: Final = (49, 56, 34, 52)
 REQUIRED: Final[dict[str, tuple[int, ...]]] = {
     "0": (), "1": (112,), "2": (7, 16), "3": (45,), "4": (36,), "5": (), "A": (98, 108),

@@ -74,7 +74,7 @@ class FixVenue:
         self._link.wait_until_ready(0.0)
 
     def read_reports(self, timeout_s: float) -> list[ExecutionReport]:
-        """Return what the venue said since the last call, the oldest first; those of the last call count as recorded."""
+        """Return what the venue said since the last call, the oldest first; what that call gave is on record."""
         self._link.confirm()
         self._ask_back()
         reports, self._made = self._made, []

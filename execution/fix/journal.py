@@ -7,8 +7,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
-from typing import Final
+from typing import Final, Self
 
 from ...ledger.database import hold_lock
 from ...ledger.files import make_file, make_folder, sync_folder
@@ -95,11 +94,11 @@ class LineJournal:
         self.sync()
         self._stack.close()
 
-    def __enter__(self) -> LineJournal:
+    def __enter__(self) -> Self:
         """Return the journal."""
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close it."""
         self.close()
 

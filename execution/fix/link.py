@@ -13,13 +13,9 @@ class FixLink(Protocol):
 
     Attributes
     ----------
-    version
-        "FIX.4.4" or "FIX.5.0SP2".
     withdrawn : set of str
         Notes of the messages that the counterparty missed and that were not sent again.
     """
-
-    version: str
 
     @property
     def withdrawn(self) -> AbstractSet[str]:

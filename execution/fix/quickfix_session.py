@@ -52,7 +52,6 @@ class QuickFixLink:
 
     def __init__(self, host: str, port: int, settings: SessionSettings, folder: Path) -> None:
         self._fix = _load_quickfix()
-        self.version = settings.version
         make_folder(folder)
         self._store = SessionStore(folder / "handed.journal")
         self._inbox = LineJournal(folder / "received.journal")
@@ -68,7 +67,8 @@ class QuickFixLink:
         config = folder / "quickfix.cfg"
         config.write_text(_make_config(host, port, settings, folder), encoding="utf-8")
         try:
-            self._application = _make_application(fix, self)
+            application = type("QuickFixApplication", (QuickFixCalls, fix.Application), {})
+            self._application = application(self, fix.DoNotSend)
             self._config = fix.SessionSettings(str(config))
             self._files = fix.FileStoreFactory(self._config)
             self._initiator = fix.SocketInitiator(self._application, self._files, self._config)
@@ -236,47 +236,46 @@ def _make_config(host: str, port: int, settings: SessionSettings, folder: Path) 
     return f"[DEFAULT]\n{default}[SESSION]\n{session}"
 
 
-def _make_application(fix: Any, link: QuickFixLink) -> Any:
-    """Return the object that QuickFIX calls, from a thread of its own."""
+class QuickFixCalls:
+    """What QuickFIX calls, from a thread of its own; the other base of the object is `quickfix.Application`."""
 
-    class QuickFixApplication(fix.Application):  # type: ignore[misc]
-        """Passes on what QuickFIX tells."""
+    def __init__(self, link: QuickFixLink, do_not_send: type[Exception]) -> None:
+        super().__init__()
+        self._link, self._do_not_send = link, do_not_send
 
-        def onCreate(self, session: Any) -> None:
-            """Do nothing."""
+    def onCreate(self, session: Any) -> None:
+        """Do nothing."""
 
-        def onLogon(self, session: Any) -> None:
-            """Note that the session is up."""
-            link.note_state(up=True)
+    def onLogon(self, session: Any) -> None:
+        """Note that the session is up."""
+        self._link.note_state(up=True)
 
-        def onLogout(self, session: Any) -> None:
-            """Note that it is not."""
-            link.note_state(up=False)
+    def onLogout(self, session: Any) -> None:
+        """Note that it is not."""
+        self._link.note_state(up=False)
 
-        def toAdmin(self, message: Any, session: Any) -> None:
-            """Do nothing."""
+    def toAdmin(self, message: Any, session: Any) -> None:
+        """Do nothing."""
 
-        def fromAdmin(self, message: Any, session: Any) -> None:
-            """Keep a Reject, and note an answered test."""
-            kind = message.getHeader().getField(35)
-            if kind == "3":
-                link.keep(_write(message))
-            elif kind == "0" and message.isSetField(112):
-                link.note_heartbeat(message.getField(112))
+    def fromAdmin(self, message: Any, session: Any) -> None:
+        """Keep a Reject, and note an answered test."""
+        kind = message.getHeader().getField(35)
+        if kind == "3":
+            self._link.keep(_write(message))
+        elif kind == "0" and message.isSetField(112):
+            self._link.note_heartbeat(message.getField(112))
 
-        def toApp(self, message: Any, session: Any) -> None:
-            """Let no order be sent again."""
-            header = message.getHeader()
-            again = header.isSetField(43) and header.getField(43) == "Y"
-            note = message.getField(11) if message.isSetField(11) else ""
-            if not link.may_send(header.getField(35), int(header.getField(34)), note, again=again):
-                raise fix.DoNotSend
+    def toApp(self, message: Any, session: Any) -> None:
+        """Let no order be sent again."""
+        header = message.getHeader()
+        again = header.isSetField(43) and header.getField(43) == "Y"
+        note = message.getField(11) if message.isSetField(11) else ""
+        if not self._link.may_send(header.getField(35), int(header.getField(34)), note, again=again):
+            raise self._do_not_send
 
-        def fromApp(self, message: Any, session: Any) -> None:
-            """Keep what came."""
-            link.keep(_write(message))
-
-    return QuickFixApplication()
+    def fromApp(self, message: Any, session: Any) -> None:
+        """Keep what came."""
+        self._link.keep(_write(message))
 
 
 def _write(message: Any) -> str:

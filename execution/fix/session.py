@@ -170,7 +170,7 @@ class FixSession:
     # What the application asks for.
 
     def send(self, kind: str, fields: Fields, now_us: int, note: str = "") -> int:
-        """Number and keep an application message, and send it if the session is up; return its number.
+        """Keep an application message, send it if the session is up, and return its number.
 
         A message that is kept while the session is down, or in the moment in which it is lost, goes out only where its
         kind is `resent`; in the place of another one the counterparty gets a gap, and its note is withdrawn.
@@ -428,5 +428,3 @@ class FixSession:
         elif error.seq == self.expected:
             self.expected += 1
             self._reject(error.seq, error.kind, error, now_us)
-
-

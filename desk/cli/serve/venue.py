@@ -41,7 +41,7 @@ def venue(
     port: Annotated[int, typer.Option("--port", min=0, max=65_535, help="0: any that is free.")] = 0,
     folder: Annotated[
         Path | None,
-        typer.Option("--folder", metavar="DIR", help="Keeps orders and sequence numbers; without it they are forgotten."),
+        typer.Option("--folder", metavar="DIR", help="Keeps orders and sequence numbers; else they are forgotten."),
     ] = None,
     prices: Annotated[
         Path | None,
@@ -61,7 +61,7 @@ def venue(
     ] = "0%",
     malformed: Annotated[str, _share("--malformed", "Of the reports: a malformed message comes before.")] = "0%",
     keep_orders: Annotated[
-        bool, typer.Option("--keep-orders", help="Open orders stay when their session is lost; else they are cancelled.")
+        bool, typer.Option("--keep-orders", help="Open orders stay when a session is lost; else they are cancelled.")
     ] = False,
     drop_copy: Annotated[
         str, typer.Option("--drop-copy", metavar="COMPID", help="This session gets a copy of every report.")

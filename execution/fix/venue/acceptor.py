@@ -38,7 +38,7 @@ MOST_UNSENT: Final = 16 << 20
 """Bytes that a client may leave unread before its connection is closed."""
 HELLO_US: Final = 10 * US_PER_SECOND
 HEARTBEAT_SECONDS: Final = 30
-RESENT: Final = frozenset("8 9 r j".split())
+RESENT: Final = frozenset("89rj")
 VERSIONS: Final = {begin: version for version, begin in BEGIN_STRINGS.items()}
 
 
@@ -95,7 +95,7 @@ class VenueAcceptor:
         Called with a line on each session that comes or goes.
     """
 
-    def __init__(  # noqa: PLR0913 - what a server is given
+    def __init__(
         self,
         listener: socket.socket,
         folder: Path,

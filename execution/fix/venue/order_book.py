@@ -133,8 +133,9 @@ class OrderBook:
         fills = []
         while shares:
             best = self.find_best(other)
-            beyond = limit_e4 is not None and best is not None and (best > limit_e4 if side == "buy" else best < limit_e4)
-            if best is None or beyond:
+            if best is None:
+                break
+            if limit_e4 is not None and (best > limit_e4 if side == "buy" else best < limit_e4):
                 break
             resting = self._orders[self._queues[other][best][0]]
             taken = min(shares, resting.shares)

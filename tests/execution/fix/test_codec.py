@@ -12,6 +12,7 @@ from alphaloom.execution.fix.message import format_price, format_time, parse_pri
 
 from .wire import AT, HEAD, ORDER, US, messages, order
 
+PIECES = (b"\x01", b"=", b"10=000\x01", b"0", b"8=FIX.4.4\x019=5\x01", b"9=99\x01")
 FUZZ_SECONDS = float(os.environ.get("FIX_FUZZ_SECONDS", "600"))
 
 
@@ -22,7 +23,8 @@ def frame(body: bytes, begin: bytes = b"FIX.4.4", *, length: int | None = None, 
 
 
 def body_of(message: FixMessage) -> bytes:
-    return "".join([f"35={message.kind}\x01", *(f"{tag}={value}\x01" for tag, value in message.fields)]).encode("latin-1")
+    parts = [f"35={message.kind}\x01", *(f"{tag}={value}\x01" for tag, value in message.fields)]
+    return "".join(parts).encode("latin-1")
 
 
 @given(messages())
@@ -49,7 +51,7 @@ def test_every_cut_and_every_addition_is_refused(message: FixMessage, data: st.D
 
 
 def judge(data: bytes) -> str:
-    """Return what the codec says of bytes; what it accepts must have the sum of its own bytes and come back the same."""
+    """Return how bytes are judged; what is accepted must have the right sum and come back as the same bytes."""
     try:
         message = decode(data)
     except (GarbledMessage, InvalidMessage) as error:
@@ -62,7 +64,8 @@ def judge(data: bytes) -> str:
 def fuzz(seconds: float, seed: int) -> dict[str, int]:
     """Mutate messages for so long, half of them with a frame made right again; return how many ended how."""
     chance = random.Random(seed)
-    seeds = [encode(order(*extra)) for extra in ((), ((354, "3"), (355, "a\x01b")), ((453, "1"), (448, "x"), (447, "D")))]
+    extras = ((), ((354, "3"), (355, "a\x01b")), ((453, "1"), (448, "x"), (447, "D")))
+    seeds = [encode(order(*extra)) for extra in extras]
     counts: dict[str, int] = {}
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -76,7 +79,7 @@ def fuzz(seconds: float, seed: int) -> dict[str, int]:
             elif way == 2:
                 data[place:place] = data[chance.randrange(len(data)) :][: chance.randint(1, 20)]
             else:
-                data[place:place] = chance.choice((b"\x01", b"=", b"10=000\x01", b"0", b"8=FIX.4.4\x019=5\x01", b"9=99\x01"))
+                data[place:place] = chance.choice(PIECES)
             data = data or bytearray(b"8")
         whole = bytes(data)
         if chance.random() < 0.5 and b"\x0135=" in whole:

@@ -74,7 +74,7 @@ def test_the_older_of_two_orders_at_a_price_is_filled_first_and_depth_behind_it(
 
 
 ORDERS = st.lists(
-    st.tuples(st.sampled_from("12"), st.integers(1, 9000), st.none() | st.integers(-15, 15), st.sampled_from(["A", "B"])),
+    st.tuples(st.sampled_from("12"), st.integers(1, 9000), st.none() | st.integers(-15, 15), st.sampled_from("AB")),
     max_size=12,
 )
 
@@ -193,8 +193,7 @@ def test_faults_are_drawn_by_seed() -> None:
 
 
 def test_a_report_becomes_ours() -> None:
-    fields = ((37, "O"), (11, "c"), (41, "o"), (17, "E"), (150, "F"), (39, "2"), (55, "A"), (54, "1"), (31, "10.5"), (32, "7"),
-              (151, "0"), (14, "7"), (12, "0.25"), (13, "3"), (60, AT))  # fmt: skip  # a table
+    fields = ((11, "c"), (41, "o"), (17, "E"), (150, "F"), (31, "10.5"), (32, "7"), (12, "0.25"), (13, "3"), (60, AT))
     report = read_report(FixMessage("FIX.4.4", "8", (*HEAD, *fields)))
     assert report is not None
     assert report.record() == {

@@ -9,8 +9,6 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -23,14 +21,14 @@ pytestmark = pytest.mark.slow
 
 ORDERS = int(os.environ.get("FIX_ORDERS", "10000"))
 KILLS = int(os.environ.get("FIX_KILLS", "20"))
-ACCEPTOR = Path(__file__).with_name("quickfix_venue.py")
+PEER = Path(__file__).with_name("quickfix_peer.py")
 
 
 @pytest.mark.parametrize("begin", ["FIX.4.4", "FIXT.1.1"])
 def test_a_quickfix_client_with_its_dictionary_trades_at_our_venue(tmp_path: Path, begin: str) -> None:
     """QuickFIX checks each of our messages against its own dictionary; it rejects none, and logs out in peace."""
     with serve_venue(tmp_path / "venue", "--partial-fills", "--rejects", "20%", "--seed", "2") as venue:
-        words = [sys.executable, str(ACCEPTOR.with_name("quickfix_desk.py")), str(tmp_path / "desk"), str(venue.port), begin]
+        words = [sys.executable, str(PEER), "desk", str(tmp_path / "desk"), str(venue.port), begin]
         done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
         assert done.returncode == 0, done.stderr[-2000:]
         assert venue.stop() == 0
@@ -39,20 +37,9 @@ def test_a_quickfix_client_with_its_dictionary_trades_at_our_venue(tmp_path: Pat
     assert not [kind for kind in kinds if kind == "3"], "a message was rejected"
 
 
-@contextmanager
-def quickfix_acceptor(folder: Path, port: int, begin: str = "FIX.4.4") -> Iterator[subprocess.Popen[str]]:
-    """Run a QuickFIX acceptor."""
-    process = start_acceptor(folder, port, begin)
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
-
-
-def start_acceptor(folder: Path, port: int, begin: str = "FIX.4.4") -> subprocess.Popen[str]:
+def start_acceptor(folder: Path, port: int) -> subprocess.Popen[str]:
     with open(folder.with_suffix(".log"), "a") as log:
-        words = [sys.executable, str(ACCEPTOR), str(folder), str(port), begin]
+        words = [sys.executable, str(PEER), "venue", str(folder), str(port), "FIX.4.4"]
         process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=log, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"

@@ -1,5 +1,6 @@
 """The session: numbers, gaps, resends, and what survives a kill of either side."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -9,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from alphaloom.execution.fix import FixError, FixMessage, SessionStore, decode, encode
 from alphaloom.execution.fix.codec import FrameReader
 from alphaloom.execution.fix.journal import LineJournal, escape, unescape
-from alphaloom.execution.fix.message import format_time
+from alphaloom.execution.fix.message import Fields, format_time
 from alphaloom.ledger import RunLocked
 
 from .pair import HEARTBEAT_S, Pair, Side, kill
@@ -20,6 +21,10 @@ STEPS = st.one_of(
     st.tuples(st.sampled_from(["desk", "venue"]), st.integers(1, 900)),
     st.sampled_from(["carry desk", "carry venue"]),
 )
+
+
+PARTY = "SenderCompID or TargetCompID"
+FAR = "more than two minutes from our clock"
 
 
 def play(pair: Pair, step: str | tuple[str, int]) -> None:
@@ -68,11 +73,13 @@ def pair(tmp_path: Path) -> Pair:
     return made
 
 
-def say(pair: Pair, kind: str, fields: tuple[tuple[int, str], ...], *, seq: int | None = None, **head: str) -> list[FixMessage]:
+def say(
+    pair: Pair, kind: str, fields: Fields, seq: int | None = None, head: Mapping[int, str] | None = None
+) -> list[FixMessage]:
     """Send a message to the venue that the desk's session would not write, and return the answers."""
     number = pair.venue.session.expected if seq is None else seq
     own = {49: "DESK", 56: "VENUE", 34: str(number), 52: format_time(pair.now_us)}
-    own |= {int(tag.removeprefix("tag_")): value for tag, value in head.items()}
+    own |= head or {}
     data = encode(FixMessage("FIX.4.4", kind, (*own.items(), *fields)))
     pair.venue.taken += pair.venue.session.receive(data, pair.now_us)
     return answers(pair.venue)
@@ -119,8 +126,8 @@ def test_a_gap_is_asked_for_once_a_second(pair: Pair) -> None:
     assert say(pair, "0", (), seq=expected + 4) == []
     pair.now_us += 1_100_000
     assert [one.kind for one in say(pair, "0", (), seq=expected + 5)] == ["2"]
-    gap = {"tag_43": "Y", "tag_122": format_time(pair.now_us)}
-    assert say(pair, "4", ((123, "Y"), (36, str(expected + 6))), seq=expected, **gap) == []
+    gap = {43: "Y", 122: format_time(pair.now_us)}
+    assert say(pair, "4", ((123, "Y"), (36, str(expected + 6))), seq=expected, head=gap) == []
     assert pair.venue.session.expected == expected + 6
 
 
@@ -149,10 +156,10 @@ def test_a_report_is_sent_again_and_an_order_is_not(pair: Pair) -> None:
 @pytest.mark.parametrize(
     ("kind", "fields", "head", "answer"),
     [
-        ("D", ORDER, {"tag_49": "OTHER"}, [("3", "another CompID"), ("5", "SenderCompID or TargetCompID is that of another session")]),
-        ("0", (), {"tag_52": format_time(US - 10**9)}, [("3", "SendingTime"), ("5", "SendingTime is more than two minutes from our clock")]),
-        ("0", (), {"tag_43": "Y"}, [("3", "A required field is missing.")]),
-        ("0", (), {"tag_52": "20260230-00:00:00.000"}, [("3", "'20260230-00:00:00.000' is no time.")]),
+        ("D", ORDER, {49: "OTHER"}, [("3", "another CompID"), ("5", f"{PARTY} is that of another session")]),
+        ("0", (), {52: format_time(US - 10**9)}, [("3", "SendingTime"), ("5", f"SendingTime is {FAR}")]),
+        ("0", (), {43: "Y"}, [("3", "A required field is missing.")]),
+        ("0", (), {52: "20260230-00:00:00.000"}, [("3", "'20260230-00:00:00.000' is no time.")]),
         ("AE", ((571, "x"),), {}, [("j", "not supported")]),
         ("4", ((123, "Y"), (36, "1")), {}, [("3", "NewSeqNo is not above MsgSeqNum.")]),
         ("4", ((36, "1"),), {}, [("3", "NewSeqNo is below the expected number.")]),
@@ -162,21 +169,23 @@ def test_a_report_is_sent_again_and_an_order_is_not(pair: Pair) -> None:
     ],
 )  # fmt: skip  # a table
 def test_what_is_wrong_is_answered(
-    pair: Pair, kind: str, fields: tuple[tuple[int, str], ...], head: dict[str, str], answer: list[tuple[str, str]]
+    pair: Pair, kind: str, fields: Fields, head: dict[int, str], answer: list[tuple[str, str]]
 ) -> None:
-    assert brief(say(pair, kind, fields, **head)) == answer
+    assert brief(say(pair, kind, fields, head=head)) == answer
     assert pair.venue.taken == []
 
 
 def test_a_number_that_is_too_low_ends_the_session_unless_it_is_a_repetition(pair: Pair) -> None:
-    assert say(pair, "0", (), seq=1, tag_43="Y", tag_122=format_time(pair.now_us)) == []
-    assert brief(say(pair, "0", (), seq=1)) == [("5", f"MsgSeqNum too low, expecting {pair.venue.session.expected} but received 1")]
+    assert say(pair, "0", (), seq=1, head={43: "Y", 122: format_time(pair.now_us)}) == []
+    told = f"MsgSeqNum too low, expecting {pair.venue.session.expected} but received 1"
+    assert brief(say(pair, "0", (), seq=1)) == [("5", told)]
     assert pair.venue.session.refusal
 
 
 def test_content_that_is_wrong_takes_its_number_and_garbled_bytes_do_not(pair: Pair) -> None:
     expected = pair.venue.session.expected
-    whole = encode(FixMessage("FIX.4.4", "0", ((49, "DESK"), (56, "VENUE"), (34, str(expected)), (52, format_time(pair.now_us)))))
+    head_fields = ((49, "DESK"), (56, "VENUE"), (34, str(expected)), (52, format_time(pair.now_us)))
+    whole = encode(FixMessage("FIX.4.4", "0", head_fields))
     garbled = whole[:-4] + b"%03d\x01" % ((int(whole[-4:-1]) + 1) % 256)
     assert pair.venue.session.receive(garbled, pair.now_us) == []
     assert (pair.venue.session.expected, pair.venue.session.garbled) == (expected, 1)
@@ -196,7 +205,8 @@ def test_a_logon_may_reset_both_numbers_at_the_venue_alone(pair: Pair) -> None:
     assert (logon.kind, logon.seq, logon.get(141), pair.venue.session.expected) == ("A", 1, "Y", 2)
     pair.desk.session.connect(pair.now_us)
     answers(pair.desk)
-    theirs = FixMessage("FIX.4.4", "A", ((49, "VENUE"), (56, "DESK"), (34, "1"), (52, format_time(pair.now_us)), *fields))
+    head = ((49, "VENUE"), (56, "DESK"), (34, "1"), (52, format_time(pair.now_us)))
+    theirs = FixMessage("FIX.4.4", "A", (*head, *fields))
     pair.desk.session.receive(encode(theirs), pair.now_us)
     assert pair.desk.session.refusal
 
@@ -209,7 +219,7 @@ def test_a_logon_may_reset_both_numbers_at_the_venue_alone(pair: Pair) -> None:
         (((98, "0"), (108, "30"), (141, "Y")), "ResetSeqNumFlag was not agreed, or MsgSeqNum is not 1"),
     ],
 )  # fmt: skip  # a table
-def test_a_logon_that_is_not_agreed_is_refused(pair: Pair, fields: tuple[tuple[int, str], ...], answer: str) -> None:
+def test_a_logon_that_is_not_agreed_is_refused(pair: Pair, fields: Fields, answer: str) -> None:
     pair.disconnect()
     pair.venue.session.connect(pair.now_us)
     assert brief(say(pair, "A", fields, seq=5)) == [("5", answer)]

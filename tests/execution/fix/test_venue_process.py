@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 import socket
 import subprocess
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from alphaloom.desk.cli.main import run_command
 from alphaloom.execution import ChildOrder, ExecutionReport
 from alphaloom.execution.fix import (
     TRADING_RESENT,
@@ -56,20 +55,13 @@ def read_until(venue: FixVenue, count: int, seconds: float = 15) -> list[Executi
 
 def kill_at_random(folder: Path, orders: int, kills: int, engine: str, seed: int, batch: int = 50) -> dict[str, int]:
     """Trade so many orders while either side is killed at random moments, and check the books."""
-    chance = random.Random(seed)
+    chance, done = random.Random(seed), 0
     (folder / "desk").mkdir()
     with serve_venue(folder / "venue", "--keep-orders") as venue:
         client = start_client(folder / "desk", venue.port, orders, engine, batch)
         try:
-            done = 0
-            while done < kills:
-                before = len(read_record(folder / "desk")) if (folder / "desk/record.jsonl").exists() else 0
-                goal = before + chance.randint(1, max(orders // kills, 2))
-                while client.poll() is None and _count_lines(folder) < goal:
-                    time.sleep(0.005)
+            while done < kills and wait_for_rows(folder, client, chance.randint(1, max(orders // kills, 2))):
                 time.sleep(chance.random() * 0.05)
-                if client.poll() is not None:
-                    break
                 done += 1
                 if chance.random() < 0.5:
                     venue.kill()
@@ -87,6 +79,14 @@ def kill_at_random(folder: Path, orders: int, kills: int, engine: str, seed: int
         return check_books(folder / "desk", venue, orders)
 
 
+def wait_for_rows(folder: Path, client: subprocess.Popen[bytes], count: int) -> bool:
+    """Wait until the client has written so many rows more; return whether it still runs."""
+    goal = _count_lines(folder) + count
+    while client.poll() is None and _count_lines(folder) < goal:
+        time.sleep(0.005)
+    return client.poll() is None
+
+
 def _count_lines(folder: Path) -> int:
     path = folder / "desk/record.jsonl"
     return path.read_bytes().count(b"\n") if path.exists() else 0
@@ -96,7 +96,7 @@ def test_orders_of_both_versions_with_parts_and_a_drop_copy(tmp_path: Path) -> N
     with serve_venue(tmp_path / "venue", "--partial-fills", "--drop-copy", "COPY", "--latency-ms", "20") as process:
         own: list[ExecutionReport] = []
         for name, version in (("OLD", "FIX.4.4"), ("NEW", "FIX.5.0SP2")):
-            venue = FixVenue("v", connect(tmp_path, process, name, version), clock_us)  # type: ignore[arg-type]
+            venue = FixVenue("v", connect(tmp_path, process, name, version), clock_us)
             venue.send([make_order(f"{name}-{n}", "buy" if n % 2 else "sell") for n in range(5)])
             venue.send([make_order(f"{name}-rest", limit_e4=10_000), make_order(f"{name}-cut", limit_e4=10_000)])
             venue.cancel([f"{name}-cut", "never sent"])
@@ -159,11 +159,8 @@ def test_a_lost_session_loses_its_orders_unless_they_are_kept(tmp_path: Path) ->
             venue.send([make_order("rest", limit_e4=10_000)])
             assert [one.kind for one in venue.read_reports(5)] == ["accepted"]
             first._drop()
-            again = read_until(venue, 1, seconds=2)
+            again = read_until(venue, 1, seconds=5 if kinds[1:] else 0.5)
             assert [one.kind for one in again] == kinds[1:]
-            process.kill()  # and a venue that is killed has lost every session
-            process.start()
-            assert [one.kind for one in read_until(venue, 1, seconds=3)] == []
             venue.close()
 
 
@@ -191,7 +188,7 @@ def test_a_session_that_cannot_be_is_refused_and_a_venue_that_is_gone_sends_noth
         gone.close()
 
 
-def test_mistakes_on_the_command_line_are_told(tmp_path: Path) -> None:
+def test_mistakes_on_the_command_line_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     prices = tmp_path / "prices.csv"
     prices.write_text("symbol,price\nAAA,10\nAAA,11\n")
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -201,8 +198,5 @@ def test_mistakes_on_the_command_line_are_told(tmp_path: Path) -> None:
             (["--prices", str(prices)], 2, "comes once"),
             (["--rejects", "5.001%"], 2, "no share"),
         ):
-            command = [sys.executable, "-m", "alphaloom", "serve", "venue", *words]
-            done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ)
-            assert done.returncode == code
-            assert text in done.stderr
-            assert "Traceback" not in done.stderr
+            assert run_command(["serve", "venue", *words]) == code
+            assert text in capsys.readouterr().err

@@ -30,6 +30,7 @@ def messages(draw: st.DrawFn) -> FixMessage:
         extra += [(354, str(len(data))), (355, data)]
     if draw(st.booleans()):
         parties = draw(PARTIES)
-        extra += [(453, str(len(parties))), *((tag, one) for pair in parties for tag, one in zip((448, 447), pair, strict=True))]
+        extra.append((453, str(len(parties))))
+        extra += [pair for one, two in parties for pair in ((448, one), (447, two))]
     extra += [(tag, draw(TEXTS)) for tag in draw(st.lists(st.integers(5000, 9999), max_size=2, unique=True))]
     return order(*extra, begin=draw(st.sampled_from(["FIX.4.4", "FIXT.1.1"])))

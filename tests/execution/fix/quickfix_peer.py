@@ -1,17 +1,23 @@
-"""A venue over a real QuickFIX acceptor, for tests: it fills each order once, and keeps what it saw.
+"""A real QuickFIX with its own dictionaries on either side, in a process of its own.
 
-quickfix_venue.py FOLDER PORT, the acceptor of FIX 4.4 and 5.0SP2 with QuickFIX's own dictionaries.
+quickfix_peer.py venue FOLDER PORT BEGINSTRING fills each order once, and keeps what it saw.
+quickfix_peer.py desk FOLDER PORT BEGINSTRING trades, and prints the kind of each message that comes.
 """
 
 from __future__ import annotations
 
 import os
+import queue
 import signal
 import sys
 import threading
+import time
+from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-import quickfix as fix
+fix: Any = import_module("quickfix")
 
 
 def find_dictionaries() -> Path:
@@ -44,11 +50,16 @@ def make_config(folder: Path, kind: str, port: int, parties: tuple[str, str], be
     xml = find_dictionaries()
     names = f"DataDictionary={xml}/FIX44.xml"
     if begin == "FIXT.1.1":
-        names = f"TransportDataDictionary={xml}/FIXT11.xml\nAppDataDictionary={xml}/FIX50SP2.xml\nDefaultApplVerID=FIX.5.0SP2"
-    place = f"SocketAcceptPort={port}\nSocketReuseAddress=Y" if kind == "acceptor" else f"SocketConnectHost=127.0.0.1\nSocketConnectPort={port}"
+        names = f"TransportDataDictionary={xml}/FIXT11.xml\nAppDataDictionary={xml}/FIX50SP2.xml"
+        names += "\nDefaultApplVerID=FIX.5.0SP2"
+    place = f"SocketAcceptPort={port}\nSocketReuseAddress=Y"
+    if kind == "initiator":
+        place = f"SocketConnectHost=127.0.0.1\nSocketConnectPort={port}"
     path = folder / "quickfix.cfg"
     path.write_text(
-        CONFIG.format(kind=kind, place=place, folder=folder, sender=parties[0], target=parties[1], begin=begin, dictionaries=names)
+        CONFIG.format(
+            kind=kind, place=place, folder=folder, sender=parties[0], target=parties[1], begin=begin, dictionaries=names
+        )
     )
     return str(path)
 
@@ -107,9 +118,7 @@ class Fills(fix.Application):  # type: ignore[misc]
         fix.Session.sendToTarget(message, session)
 
 
-def main() -> None:
-    folder, port = Path(sys.argv[1]), int(sys.argv[2])
-    begin = sys.argv[3] if len(sys.argv) > 3 else "FIX.4.4"
+def run_venue(folder: Path, port: int, begin: str) -> None:
     settings = fix.SessionSettings(make_config(folder, "acceptor", port, ("VENUE", "DESK"), begin))
     application, store = Fills(folder), fix.FileStoreFactory(settings)
     acceptor = fix.SocketAcceptor(application, store, settings)
@@ -122,5 +131,67 @@ def main() -> None:
     acceptor.stop()
 
 
+COUNT = 20
+
+
+class QuickFixDesk(fix.Application):  # type: ignore[misc]
+    """Puts what comes into a queue."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.came: queue.SimpleQueue[str] = queue.SimpleQueue()
+
+    def onCreate(self, session: object) -> None: ...
+    def onLogon(self, session: object) -> None:
+        self.came.put("logon")
+
+    def onLogout(self, session: object) -> None: ...
+    def toAdmin(self, message: fix.Message, session: object) -> None:
+        if message.getHeader().getField(35) == "3":
+            self.came.put("3")
+
+    def toApp(self, message: object, session: object) -> None: ...
+
+    def fromAdmin(self, message: fix.Message, session: object) -> None:
+        if message.getHeader().getField(35) == "3":
+            self.came.put("3")
+
+    def fromApp(self, message: fix.Message, session: object) -> None:
+        kind = message.getHeader().getField(35)
+        self.came.put(f"8/{message.getField(150)}" if kind == "8" else kind)
+
+
+def send(session: fix.SessionID, kind: str, fields: dict[int, str]) -> None:
+    message = fix.Message()
+    message.getHeader().setField(fix.StringField(35, kind))
+    now = datetime.now(UTC).strftime("%Y%m%d-%H:%M:%S.000")
+    for tag, value in {**fields, 60: now}.items():
+        message.setField(fix.StringField(tag, value))
+    fix.Session.sendToTarget(message, session)
+
+
+def run_desk(folder: Path, port: int, begin: str) -> None:
+    settings = fix.SessionSettings(make_config(folder, "initiator", port, ("QF", "VENUE"), begin))
+    desk, store = QuickFixDesk(), fix.FileStoreFactory(settings)
+    initiator = fix.SocketInitiator(desk, store, settings)
+    initiator.start()
+    session = fix.SessionID(begin, "QF", "VENUE")
+    kinds = [desk.came.get(timeout=20)]
+    same = {55: "AAA", 54: "1"}
+    for number in range(COUNT):
+        send(session, "D", {11: f"o{number}", **same, 38: "100", 40: "1"})
+    for name in ("rest", "rest2", "rest3"):
+        send(session, "D", {11: name, **same, 38: "100", 40: "2", 44: "1"})
+    send(session, "F", {11: "c1", 41: "rest", **same, 38: "100"})
+    send(session, "F", {11: "c2", 41: "never", **same, 38: "100"})
+    send(session, "q", {11: "m", 530: "7"})
+    send(session, "H", {11: "rest", 37: "O1", **same})
+    end = time.monotonic() + 15
+    while time.monotonic() < end and (kinds.count("8/4") < 3 or "j" not in kinds):
+        kinds.append(desk.came.get(timeout=15))
+    initiator.stop()
+    print(*kinds)
+
+
 if __name__ == "__main__":
-    main()
+    {"venue": run_venue, "desk": run_desk}[sys.argv[1]](Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
