@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .drop_copy import DropCopyBreak as DropCopyBreak, reconcile_drop_copy as reconcile_drop_copy
     from .errors import FixError as FixError, GarbledMessage as GarbledMessage, InvalidMessage as InvalidMessage
     from .fix_venue import FixVenue as FixVenue
-    from .link import FixLink as FixLink
+    from .link import FixLink as FixLink, Outgoing as Outgoing
     from .message import FixMessage as FixMessage
     from .reports import TRADING_RESENT as TRADING_RESENT, read_report as read_report
     from .session import FixSession as FixSession, SessionSettings as SessionSettings
@@ -28,7 +28,7 @@ else:
             "drop_copy": "DropCopyBreak reconcile_drop_copy",
             "errors": "FixError GarbledMessage InvalidMessage",
             "fix_venue": "FixVenue",
-            "link": "FixLink",
+            "link": "FixLink Outgoing",
             "message": "FixMessage",
             "reports": "TRADING_RESENT read_report",
             "session": "FixSession SessionSettings",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import select
 import socket
 import time
-from collections.abc import Callable, Set as AbstractSet
+from collections.abc import Callable, Sequence, Set as AbstractSet
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -17,7 +17,8 @@ from typing import Final
 from ..orders import US_PER_SECOND
 from .codec import decode
 from .errors import FixError
-from .message import Fields, FixMessage
+from .link import Outgoing
+from .message import FixMessage
 from .session import FixSession, SessionSettings
 from .session_store import SessionStore
 
@@ -73,9 +74,11 @@ class FixConnection:
             if self._session.synchronised or self._clock_us() >= end_us:
                 return self._session.synchronised
 
-    def send(self, kind: str, fields: Fields, note: str) -> None:
-        """Put a message on record under its note; it leaves with the next call that waits or flushes."""
-        self._session.send(kind, fields, self._clock_us(), note)
+    def send(self, messages: Sequence[Outgoing]) -> None:
+        """Put messages on record, each under its note; all that the socket takes leaves at once."""
+        for one in messages:
+            self._session.send(one.kind, one.fields, self._clock_us(), one.note)
+        self._pump(0.0)
 
     def receive(self, timeout_s: float) -> list[FixMessage]:
         """Return the messages that came, the oldest first, and wait for one for at most so many seconds."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from ..orders import ChildOrder, ExecutionReport
-from .link import FixLink
+from .link import FixLink, Outgoing
 from .message import FixMessage, format_time
 from .reports import UNKNOWN_ORDER, make_cancel, make_new_order, read_report
 
@@ -48,30 +48,24 @@ class FixVenue:
 
     def send(self, orders: Sequence[ChildOrder]) -> None:
         """Send orders; without a session they are reported as rejected and never leave."""
-        ready = self._link.wait_until_ready(READY_SECONDS)
-        for order in orders:
-            if self._link.find(order.id) is not None:
-                continue  # it has a number already: what became of it is or will be reported
-            if ready:
-                self._link.send("D", make_new_order(order, self._clock_us()), order.id)
-            else:
-                self._report_rejected(order.id, NO_SESSION)
-        self._link.wait_until_ready(0.0)
+        # An order that has a number already is left out: what became of it is or will be reported.
+        new = [order for order in orders if self._link.find(order.id) is None]
+        if new and self._link.wait_until_ready(READY_SECONDS):
+            now_us = self._clock_us()
+            self._link.send([Outgoing("D", make_new_order(order, now_us), order.id) for order in new])
+        else:
+            self._made += [self._make_rejected(order.id, NO_SESSION) for order in new]
 
     def cancel(self, ids: Sequence[str]) -> None:
         """Ask for the end of orders; what was filled before stays filled. An id that was never sent is left out."""
-        for id in ids:
-            order = self._link.find(id)
-            if order is not None:
-                self._send_cancel(order, self._make_cancel_id(id))
-        self._link.wait_until_ready(0.0)
+        orders = [order for order in map(self._link.find, ids) if order is not None]
+        self._link.send([self._make_cancel(order, self._make_cancel_id(order.get(11))) for order in orders])
 
     def cancel_all(self) -> None:
         """Ask for the end of all orders of the session with one message."""
         now_us = self._clock_us()
         id = self._make_cancel_id("all")
-        self._link.send("q", ((11, id), (530, "7"), (60, format_time(now_us))), id)
-        self._link.wait_until_ready(0.0)
+        self._link.send([Outgoing("q", ((11, id), (530, "7"), (60, format_time(now_us))), id)])
 
     def read_reports(self, timeout_s: float) -> list[ExecutionReport]:
         """Return what the venue said since the last call, the oldest first; what that call gave is on record."""
@@ -98,16 +92,19 @@ class FixVenue:
             if self._link.find(name) is None:
                 return name
 
-    def _send_cancel(self, order: FixMessage, id: str) -> None:
-        self._link.send("F", make_cancel(order, id, self._clock_us()), id)
+    def _make_cancel(self, order: FixMessage, id: str) -> Outgoing:
+        return Outgoing("F", make_cancel(order, id, self._clock_us()), id)
 
     def _ask_back(self) -> None:
         """Cancel each order that was withdrawn, once: the answer says whether the venue has it after all."""
+        cancels = []
         for note in sorted(self._link.withdrawn - self._asked_back):
             self._asked_back.add(note)
             order, mark = self._link.find(note), f"{note}{UNSENT_MARK}"
             if order is not None and order.kind == "D" and self._link.find(mark) is None:
-                self._send_cancel(order, mark)
+                cancels.append(self._make_cancel(order, mark))
+        if cancels:
+            self._link.send(cancels)
 
     def _read(self, message: FixMessage) -> ExecutionReport | None:
         """Return what a message says of an order; None where it says nothing of one."""
@@ -126,6 +123,3 @@ class FixVenue:
 
     def _make_rejected(self, order: str, reason: str) -> ExecutionReport:
         return ExecutionReport(order, "rejected", f"{order}-rejected", self._clock_us(), reason=reason)
-
-    def _report_rejected(self, order: str, reason: str) -> None:
-        self._made.append(self._make_rejected(order, reason))

@@ -52,6 +52,7 @@ class LineJournal:
             self._stack.close()
             raise
         self._pending: list[bytes] = []
+        self._dirty = False
 
     def _read(self) -> Iterator[str]:
         """Yield the lines that are there, and cut off a torn one at the end."""
@@ -80,14 +81,20 @@ class LineJournal:
         line = escape(text).encode("latin-1")
         self._pending.append(b"%08x %s\n" % (zlib.crc32(line), line))
 
+    def write(self) -> None:
+        """Hand what was added to the system: it survives `kill -9`, and a power cut after the next `sync` alone."""
+        rest = memoryview(b"".join(self._pending))
+        self._pending.clear()
+        self._dirty = self._dirty or bool(rest)
+        while rest:
+            rest = rest[os.write(self._handle, rest) :]
+
     def sync(self) -> None:
-        """Write what was added since, and wait for the disk."""
-        if self._pending:
-            rest = memoryview(b"".join(self._pending))
-            self._pending.clear()
-            while rest:
-                rest = rest[os.write(self._handle, rest) :]
+        """Write what was added, and wait for the disk."""
+        self.write()
+        if self._dirty:
             _sync(self._handle)
+            self._dirty = False
 
     def close(self) -> None:
         """Sync, and let the file go."""

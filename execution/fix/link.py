@@ -3,9 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence, Set as AbstractSet
+from dataclasses import dataclass
 from typing import Protocol
 
 from .message import Fields, FixMessage
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A message to send.
+
+    Attributes
+    ----------
+    kind, fields
+        MsgType and body.
+    note
+        Its ClOrdID, under which it is kept.
+    """
+
+    kind: str
+    fields: Fields
+    note: str
 
 
 class FixLink(Protocol):
@@ -26,8 +44,8 @@ class FixLink(Protocol):
         """Connect where there is no connection, and return whether the other side has what was sent before."""
         ...
 
-    def send(self, kind: str, fields: Fields, note: str) -> None:
-        """Put a message on record under its note, and send it where the session is up."""
+    def send(self, messages: Sequence[Outgoing]) -> None:
+        """Put messages on record, each under its note, and send them where the session is up."""
         ...
 
     def receive(self, timeout_s: float) -> Sequence[FixMessage]:

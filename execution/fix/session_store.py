@@ -94,6 +94,10 @@ class SessionStore:
         """Return note and text of the application message with a number; None where it was a session message."""
         return self._sent.get(number)
 
+    def write(self) -> None:
+        """Hand all of it to the system, without a wait for the disk."""
+        self._journal.write()
+
     def sync(self) -> None:
         """Wait until all of it is on the disk."""
         self._journal.sync()

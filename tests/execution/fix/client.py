@@ -9,6 +9,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from alphaloom.execution import ChildOrder
@@ -48,7 +49,7 @@ class Desk:
         # A crash between the record and the session leaves an order without a number: it is sent now, or was sent.
         self.pending = [id for id in self.sent if id not in self.ended]
 
-    def write(self, *rows: dict[str, object]) -> None:
+    def write(self, *rows: Mapping[str, object]) -> None:
         self.file.writelines(json.dumps(row) + "\n" for row in rows)
         self.file.flush()
         os.fsync(self.file.fileno())

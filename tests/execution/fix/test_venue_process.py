@@ -7,13 +7,14 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from alphaloom.desk.cli.main import run_command
-from alphaloom.execution import ChildOrder, ExecutionReport
+from alphaloom.execution import ChildOrder, ExecutionReport, Side
 from alphaloom.execution.fix import (
     TRADING_RESENT,
     FixConnection,
@@ -30,6 +31,9 @@ from .processes import Venue, check_books, read_record, serve_venue, start_clien
 pytestmark = pytest.mark.integration
 
 
+VERSIONS: dict[str, FixVersion] = {"OLD": "FIX.4.4", "NEW": "FIX.5.0SP2"}
+
+
 def clock_us() -> int:
     return time.time_ns() // 1000
 
@@ -39,9 +43,8 @@ def connect(folder: Path, venue: Venue, name: str = "DESK", version: FixVersion 
     return FixConnection("127.0.0.1", venue.port, settings, folder / f"{name}.session", clock_us)
 
 
-def make_order(id: str, side: str = "buy", shares: int = 100, limit_e4: int | None = None) -> ChildOrder:
-    kind = "market" if limit_e4 is None else "limit"
-    return ChildOrder(id, "parent", "AAA", "buy" if side == "buy" else "sell", shares, kind, limit_e4, clock_us())  # type: ignore[arg-type]
+def make_order(id: str, side: Side = "buy", limit_e4: int | None = None) -> ChildOrder:
+    return ChildOrder(id, "parent", "AAA", side, 100, "limit" if limit_e4 else "market", limit_e4, clock_us())
 
 
 def read_until(venue: FixVenue, count: int, seconds: float = 15) -> list[ExecutionReport]:
@@ -58,18 +61,13 @@ def kill_at_random(folder: Path, orders: int, kills: int, engine: str, seed: int
     chance, done = random.Random(seed), 0
     (folder / "desk").mkdir()
     with serve_venue(folder / "venue", "--keep-orders") as venue:
-        client = start_client(folder / "desk", venue.port, orders, engine, batch)
+        words = (folder / "desk", venue.port, orders, engine, batch)
+        client = start_client(*words)
         try:
             while done < kills and wait_for_rows(folder, client, chance.randint(1, max(orders // kills, 2))):
                 time.sleep(chance.random() * 0.05)
                 done += 1
-                if chance.random() < 0.5:
-                    venue.kill()
-                    venue.start()
-                else:
-                    client.send_signal(signal.SIGKILL)
-                    client.wait()
-                    client = start_client(folder / "desk", venue.port, orders, engine, batch)
+                client = kill_one(chance.random() < 0.5, venue, client, lambda: start_client(*words))
             assert client.wait(timeout=900) == 0, (folder / "desk.client.log").read_text()[-2000:]
         finally:
             client.kill()
@@ -77,6 +75,19 @@ def kill_at_random(folder: Path, orders: int, kills: int, engine: str, seed: int
         assert done == kills
         assert venue.stop() == 0
         return check_books(folder / "desk", venue, orders)
+
+
+def kill_one(
+    the_venue: bool, venue: Venue, client: subprocess.Popen[bytes], start: Callable[[], subprocess.Popen[bytes]]
+) -> subprocess.Popen[bytes]:
+    """Kill the venue or the client, start it again, and return the client."""
+    if the_venue:
+        venue.kill()
+        venue.start()
+        return client
+    client.send_signal(signal.SIGKILL)
+    client.wait()
+    return start()
 
 
 def wait_for_rows(folder: Path, client: subprocess.Popen[bytes], count: int) -> bool:
@@ -95,7 +106,7 @@ def _count_lines(folder: Path) -> int:
 def test_orders_of_both_versions_with_parts_and_a_drop_copy(tmp_path: Path) -> None:
     with serve_venue(tmp_path / "venue", "--partial-fills", "--drop-copy", "COPY", "--latency-ms", "20") as process:
         own: list[ExecutionReport] = []
-        for name, version in (("OLD", "FIX.4.4"), ("NEW", "FIX.5.0SP2")):
+        for name, version in VERSIONS.items():
             venue = FixVenue("v", connect(tmp_path, process, name, version), clock_us)
             venue.send([make_order(f"{name}-{n}", "buy" if n % 2 else "sell") for n in range(5)])
             venue.send([make_order(f"{name}-rest", limit_e4=10_000), make_order(f"{name}-cut", limit_e4=10_000)])
