@@ -39,27 +39,27 @@ REQUIRED: Final[dict[str, tuple[int, ...]]] = {
 }  # fmt: skip  # a table
 """Tags that each message must have beside those of the header: our subset of what both versions require."""
 
-INTEGERS: Final = frozenset((34, 7, 16, 36, 45, 98, 102, 103, 108, 371, 373, 380, 532, 533, *DATA_LENGTHS))
-QUANTITIES: Final = frozenset((14, 32, 38, 151))
-PRICES: Final = frozenset((6, 12, 31, 44, 99))
-FLAGS: Final = frozenset((43, 97, 123, 141, 797))
-TIMES: Final = frozenset((52, 60, 122, 42))
-CHARACTERS: Final = frozenset((39, 40, 54, 59, 150, 434, 530, 531))
-FORMATS: Final[tuple[tuple[frozenset[int], re.Pattern[str], str], ...]] = (
-    (INTEGERS, re.compile(r"-?[0-9]{1,15}"), "a whole number"),
-    (QUANTITIES, re.compile(r"[0-9]{1,15}(\.0+)?"), "a whole number of shares"),
-    (PRICES, re.compile(r"-?[0-9]{1,12}(\.[0-9]{1,12})?"), "a decimal number"),
-    (FLAGS, re.compile(r"[YN]"), "Y or N"),
+INTEGER_TAGS: Final = frozenset((34, 7, 16, 36, 45, 98, 102, 103, 108, 371, 373, 380, 532, 533, *DATA_LENGTHS))
+QUANTITY_TAGS: Final = frozenset((14, 32, 38, 151))
+PRICE_TAGS: Final = frozenset((6, 12, 31, 44, 99))
+FLAG_TAGS: Final = frozenset((43, 97, 123, 141, 797))
+TIME_TAGS: Final = frozenset((52, 60, 122, 42))
+CHARACTER_TAGS: Final = frozenset((39, 40, 54, 59, 150, 434, 530, 531))
+VALUE_FORMATS: Final[tuple[tuple[frozenset[int], re.Pattern[str], str], ...]] = (
+    (INTEGER_TAGS, re.compile(r"-?[0-9]{1,15}"), "a whole number"),
+    (QUANTITY_TAGS, re.compile(r"[0-9]{1,15}(\.0+)?"), "a whole number of shares"),
+    (PRICE_TAGS, re.compile(r"-?[0-9]{1,12}(\.[0-9]{1,12})?"), "a decimal number"),
+    (FLAG_TAGS, re.compile(r"[YN]"), "Y or N"),
     (
-        TIMES,
+        TIME_TAGS,
         re.compile(
             r"[0-9]{4}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])-([01][0-9]|2[0-3])(:[0-5][0-9]){2}(\.[0-9]{3,9})?"
         ),
         "a time in UTC, 20260105-14:30:00.000",
     ),
-    (CHARACTERS, re.compile(r"[!-~]"), "one character"),
+    (CHARACTER_TAGS, re.compile(r"[!-~]"), "one character"),
 )
-FORMAT_OF: Final = {tag: (pattern, words) for tags, pattern, words in FORMATS for tag in tags}
+FORMAT_OF: Final = {tag: (pattern, words) for tags, pattern, words in VALUE_FORMATS for tag in tags}
 
 GROUPS: Final[dict[int, tuple[int, frozenset[int]]]] = {
     78: (79, frozenset((79, 80, 467, 661, 736))),

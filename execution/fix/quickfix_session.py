@@ -31,7 +31,7 @@ from .session_store import SessionStore
 CONFIRMED: Final = "confirmed "
 PROBE_SECONDS: Final = 0.5
 """A test of whether the other side has everything is repeated after this time: one sent into a gap is not answered."""
-WAIT_SECONDS: Final = 0.02
+STATE_POLL_SECONDS: Final = 0.02
 STOP_SECONDS: Final = 2.0
 PROBE_ID: Final = "synchronise"
 
@@ -115,7 +115,7 @@ class QuickFixLink:
             if self._up.is_set() and now - probed > PROBE_SECONDS:
                 probed = now
                 self._hand_over("1", ((112, PROBE_ID),))
-            time.sleep(WAIT_SECONDS)
+            time.sleep(STATE_POLL_SECONDS)
         return True
 
     def send(self, messages: Sequence[Outgoing]) -> None:
@@ -163,7 +163,7 @@ class QuickFixLink:
             session.logout()
         end = time.monotonic() + STOP_SECONDS
         while self._up.is_set() and time.monotonic() < end:
-            time.sleep(WAIT_SECONDS)
+            time.sleep(STATE_POLL_SECONDS)
         self._initiator.stop()
         self._store.close()
         self._inbox.close()

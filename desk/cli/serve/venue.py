@@ -8,13 +8,16 @@ import time
 from contextlib import ExitStack
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..console import print_plain, stderr_console
 from ..options import check_file_exists
 from .listen import open_listener
+
+if TYPE_CHECKING:
+    from ....execution.fix.venue import AcceptorSettings, Exchange
 
 LOOPBACK = "127.0.0.1"
 BASIS_OF_PERCENT = 100
@@ -75,20 +78,18 @@ def venue(
     of ten levels around the symbol's price and the orders of other clients, best price first, then the oldest. The same
     orders and seed give the same reports.
     """
-    from ....execution.fix.venue import (
-        AcceptorSettings,
-        Exchange,
-        ExchangeSettings,
-        VenueAcceptor,
-        VenueFaults,
-        read_prices,
-    )
+    from ....execution.fix.venue import AcceptorSettings, Exchange, ExchangeSettings, VenueFaults, read_prices
 
-    exchange = Exchange(
-        ExchangeSettings(seed, read_prices(prices) if prices else None, partial_fills, int(rejects), drop_copy)
-    )
+    traded = read_prices(prices) if prices else None
+    exchange = Exchange(ExchangeSettings(seed, traded, partial_fills, int(rejects), drop_copy))
     faults = VenueFaults(seed, int(disconnects), int(malformed))
-    settings = AcceptorSettings(latency_ms * US_PER_MS, faults, not keep_orders)
+    _serve(port, folder, exchange, AcceptorSettings(latency_ms * US_PER_MS, faults, not keep_orders))
+
+
+def _serve(port: int, folder: Path | None, exchange: Exchange, settings: AcceptorSettings) -> None:
+    """Listen until a signal comes."""
+    from ....execution.fix.venue import VenueAcceptor
+
     with ExitStack() as stack:
         listener = stack.enter_context(open_listener(LOOPBACK, port, "--port"))
         place = folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="alphaloom-venue-")))

@@ -26,12 +26,12 @@ from ..message import FixMessage
 from ..session import FixSession, SessionSettings
 from ..session_store import SessionStore
 from .exchange import Exchange, VenueReport
-from .faults import FAULTS, VenueFaults, make_malformed
+from .faults import MALFORMED_KINDS, VenueFaults, make_malformed
 
 COMP_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
 VENUE_NAME: Final = "VENUE"
 LOST: Final = "-"
-WAIT_SECONDS: Final = 0.5
+SOCKET_WAIT_SECONDS: Final = 0.5
 """Longest wait for a socket: heartbeats are due between."""
 READ_BYTES: Final = 1 << 16
 MOST_UNSENT: Final = 16 << 20
@@ -172,7 +172,7 @@ class VenueAcceptor:
     def run(self) -> None:
         """Serve until `stop`."""
         while not self._stopping:
-            self.step(WAIT_SECONDS)
+            self.step(SOCKET_WAIT_SECONDS)
 
     def step(self, wait_s: float) -> None:
         """Do what is due, and wait for a socket for at most so many seconds."""
@@ -195,7 +195,7 @@ class VenueAcceptor:
         """Return the seconds until the next report of a connected session is due."""
         now_us = self._clock_us()
         due = [self._outboxes[name][0][0] for name in self._clients if self._outboxes.get(name)]
-        return max(min(due) - now_us, 0) / US_PER_SECOND if due else WAIT_SECONDS
+        return max(min(due) - now_us, 0) / US_PER_SECOND if due else SOCKET_WAIT_SECONDS
 
     def _is_known(self, client: _Client) -> bool:
         return client in self._unknown or self._clients.get(client.name) is client
@@ -305,7 +305,7 @@ class VenueAcceptor:
         if fault:
             number = session.store.next_out
             whole = session.preview(report.kind, report.fields, now_us)
-            if fault == FAULTS[-1]:  # its frame is intact, so it takes the number
+            if fault == MALFORMED_KINDS[-1]:  # its frame is intact, so it takes the number
                 session.store.set_next_out(number + 1)
                 session.store.sync()
             client.unsent += make_malformed(fault, whole)

@@ -20,12 +20,12 @@ BASIS: Final = 10_000
 SYMBOL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9.^_-]{0,15}")
 LOWEST_PRICE, PRICE_SPAN = 10, 190
 """Units of the currency: the price of a symbol without one in a file is drawn from 10 to 199."""
-MOST_PARTS: Final = 4
+MOST_FILL_PARTS: Final = 4
 SIDES_BY_CODE: Final[dict[str, Side]] = {"1": "buy", "2": "sell"}
 LONGEST_ID: Final = 64
 
 # OrdRejReason (tag 103) and CxlRejReason (tag 102)
-UNKNOWN_SYMBOL, DUPLICATE_ORDER, UNSUPPORTED, OTHER = "1", "6", "11", "99"
+UNKNOWN_SYMBOL, DUPLICATE_ORDER, UNSUPPORTED, OTHER_REASON = "1", "6", "11", "99"
 TOO_LATE, NO_SUCH_ORDER = "0", "1"
 
 
@@ -170,11 +170,11 @@ class Exchange:
         if message.get(59, "0") not in ("0", "1", "3"):
             return UNSUPPORTED, "day, good till cancel, and immediate or cancel are supported"
         if message.number(38) < 1 or (kind == "2") != bool(limit) or (limit and parse_price(limit) < 1):
-            return OTHER, "a whole number of shares, and a price above 0 of a limit order alone"
+            return OTHER_REASON, "a whole number of shares, and a price above 0 of a limit order alone"
         if len(order) > LONGEST_ID:
-            return OTHER, f"ClOrdID has more than {LONGEST_ID} characters"
+            return OTHER_REASON, f"ClOrdID has more than {LONGEST_ID} characters"
         if draw(self.settings.seed, "reject", session, order) % BASIS < self.settings.rejects_bp:
-            return OTHER, "rejected on demand"
+            return OTHER_REASON, "rejected on demand"
         return None
 
     def _find_book(self, symbol: str) -> OrderBook:
@@ -190,7 +190,7 @@ class Exchange:
         """Return the parts in which a fill comes."""
         if not self.settings.partial_fills:
             return [fill.shares]
-        parts = min(2 + draw(self.settings.seed, "parts", order.session, order.id) % (MOST_PARTS - 1), fill.shares)
+        parts = min(2 + draw(self.settings.seed, "parts", order.session, order.id) % (MOST_FILL_PARTS - 1), fill.shares)
         each, rest = divmod(fill.shares, parts)
         return [each + (part < rest) for part in range(parts)]
 
@@ -230,7 +230,7 @@ class Exchange:
             (533, str(len(orders))), (60, format_time(at_us)),
         ]  # fmt: skip  # a table
         if not supported:
-            fields.insert(4, (532, OTHER))
+            fields.insert(4, (532, OTHER_REASON))
         self._add(session, "r", tuple(fields))
         for order in orders:
             self._cancel(order, at_us, ((11, message.get(11)), (41, order.id)), "")

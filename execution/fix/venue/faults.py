@@ -9,7 +9,12 @@ from ..codec import compute_checksum
 from .exchange import BASIS
 from .order_book import draw
 
-FAULTS: Final = ("a wrong CheckSum", "a wrong BodyLength", "bytes that are no message", "a tag that comes twice")
+MALFORMED_KINDS: Final = (
+    "a wrong CheckSum",
+    "a wrong BodyLength",
+    "bytes that are no message",
+    "a tag that comes twice",
+)
 TRAILER_START: Final = -7
 
 
@@ -39,7 +44,7 @@ class VenueFaults:
         """Return which malformed message comes before a report; empty for none."""
         if draw(self.seed, "malformed", session, key) % BASIS >= self.malformed_bp:
             return ""
-        return FAULTS[draw(self.seed, "which", session, key) % len(FAULTS)]
+        return MALFORMED_KINDS[draw(self.seed, "which", session, key) % len(MALFORMED_KINDS)]
 
 
 def make_malformed(fault: str, whole: bytes) -> bytes:
@@ -47,12 +52,12 @@ def make_malformed(fault: str, whole: bytes) -> bytes:
 
     That with a tag that comes twice has an intact frame and takes its number; the others are garbled.
     """
-    if fault == FAULTS[0]:
+    if fault == MALFORMED_KINDS[0]:
         return whole[:-4] + b"%03d\x01" % ((int(whole[-4:-1]) + 1) % 256)
     begin, length, body = whole[:TRAILER_START].split(b"\x01", 2)
-    if fault == FAULTS[1]:
+    if fault == MALFORMED_KINDS[1]:
         return _frame(begin, int(length[2:]) + 1, body)
-    if fault == FAULTS[2]:
+    if fault == MALFORMED_KINDS[2]:
         return b"no message at all\x01" + whole[: len(whole) // 2]
     return _frame(begin, len(body) + len(b"58=again\x01") * 2, body + b"58=again\x01" * 2)
 

@@ -56,7 +56,8 @@ class Desk:
 
     def send(self) -> None:
         begun = len(self.sent)
-        if not self.pending and begun < self.orders:
+        waiting = begun - len(self.ended)  # a desk that knows its limits has so many under way and no more
+        if not self.pending and begun < self.orders and waiting <= self.batch:
             self.pending = [f"order-{number}" for number in range(begun, min(begun + self.batch, self.orders))]
             self.write(*({"intent": id} for id in self.pending))
             self.sent += self.pending

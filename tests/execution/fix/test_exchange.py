@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from alphaloom.execution.fix import FixMessage, GarbledMessage, InvalidMessage, decode, encode, read_report
 from alphaloom.execution.fix.message import format_price, parse_price
 from alphaloom.execution.fix.venue import Exchange, ExchangeSettings, VenueFaults
-from alphaloom.execution.fix.venue.faults import FAULTS, make_malformed
+from alphaloom.execution.fix.venue.faults import MALFORMED_KINDS, make_malformed
 from alphaloom.execution.fix.venue.order_book import make_depth
 
 from .wire import AT, HEAD, US, order
@@ -176,10 +176,10 @@ def test_a_drop_copy_session_sends_no_orders_and_other_kinds_are_refused() -> No
     assert pick(play(exchange, FixMessage("FIX.4.4", "8", HEAD)), 0, 380) == [("j", "3")]
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", MALFORMED_KINDS)
 def test_a_malformed_message_is_malformed(fault: str) -> None:
     bad = make_malformed(fault, encode(order()))
-    with pytest.raises(InvalidMessage if fault == FAULTS[-1] else GarbledMessage):
+    with pytest.raises(InvalidMessage if fault == MALFORMED_KINDS[-1] else GarbledMessage):
         decode(bad)
 
 
@@ -187,7 +187,7 @@ def test_faults_are_drawn_by_seed() -> None:
     faults = VenueFaults(1, 1000, 1000)
     drawn = [faults.choose_malformed("DESK", str(key)) for key in range(1000)]
     assert drawn == [VenueFaults(1, 1000, 1000).choose_malformed("DESK", str(key)) for key in range(1000)]
-    assert {*drawn} == {"", *FAULTS}
+    assert {*drawn} == {"", *MALFORMED_KINDS}
     assert 70 <= sum(faults.breaks_connection("DESK", str(key)) for key in range(1000)) <= 130
     assert not any(VenueFaults(1).choose_malformed("DESK", str(key)) for key in range(100))
 
