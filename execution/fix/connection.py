@@ -25,7 +25,7 @@ from .session_store import SessionStore
 READ_BYTES: Final = 1 << 16
 POLL_SECONDS: Final = 0.2
 """Longest wait on a socket: heartbeats are due between."""
-RECONNECT_SECONDS: Final = 0.1
+CONNECT_PAUSE_SECONDS: Final = 0.1
 CONNECT_SECONDS: Final = 2.0
 
 
@@ -166,9 +166,9 @@ class FixConnection:
     def _connect(self, wait_s: float) -> bool:
         """Connect; where nobody listens, wait before it is tried again."""
         if self._clock_us() < self._retry_us:
-            time.sleep(min(wait_s, RECONNECT_SECONDS))
+            time.sleep(min(wait_s, CONNECT_PAUSE_SECONDS))
             return False
-        self._retry_us = self._clock_us() + int(RECONNECT_SECONDS * US_PER_SECOND)
+        self._retry_us = self._clock_us() + int(CONNECT_PAUSE_SECONDS * US_PER_SECOND)
         try:
             self._socket = socket.create_connection(self._address, CONNECT_SECONDS)
         except OSError:
