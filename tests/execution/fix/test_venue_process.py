@@ -175,6 +175,25 @@ def test_a_lost_session_loses_its_orders_unless_they_are_kept(tmp_path: Path) ->
             venue.close()
 
 
+def test_an_order_in_the_journal_is_not_asked_for_again(tmp_path: Path) -> None:
+    """A kill between the journal and the session's own file: the number of what was taken counts."""
+    with serve_venue(tmp_path / "venue") as process:
+        venue = FixVenue("v", connect(tmp_path, process), clock_us)
+        venue.send([make_order("a")])
+        assert read_until(venue, 1)
+        process.kill()
+        path = tmp_path / "venue/sessions/DESK.journal"
+        lines = path.read_bytes().splitlines(keepends=True)
+        path.write_bytes(b"".join(line for line in lines if line[9:10] != b"I"))
+        process.start()
+        venue.send([make_order("b")])
+        orders = {report.order for report in read_until(venue, 1)}
+        venue.close()
+        assert process.stop() == 0
+        assert process.count_orders() == {"a": 1, "b": 1}
+    assert orders == {"b"}
+
+
 def test_a_session_that_cannot_be_is_refused_and_a_venue_that_is_gone_sends_nothing(tmp_path: Path) -> None:
     with serve_venue(tmp_path / "venue") as process:
         venue = FixVenue("v", connect(tmp_path, process), clock_us)
