@@ -178,7 +178,8 @@ def test_a_lost_session_loses_its_orders_unless_they_are_kept(tmp_path: Path) ->
 def test_an_order_in_the_journal_is_not_asked_for_again(tmp_path: Path) -> None:
     """A kill between the journal and the session's own file: the number of what was taken counts."""
     with serve_venue(tmp_path / "venue") as process:
-        venue = FixVenue("v", connect(tmp_path, process), clock_us)
+        link = connect(tmp_path, process)
+        venue = FixVenue("v", link, clock_us)
         venue.send([make_order("a")])
         assert read_until(venue, 1)
         process.kill()
@@ -192,6 +193,7 @@ def test_an_order_in_the_journal_is_not_asked_for_again(tmp_path: Path) -> None:
         assert process.stop() == 0
         assert process.count_orders() == {"a": 1, "b": 1}
     assert orders == {"b"}
+    assert link.withdrawn == set()
 
 
 def test_a_session_that_cannot_be_is_refused_and_a_venue_that_is_gone_sends_nothing(tmp_path: Path) -> None:
