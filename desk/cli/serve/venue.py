@@ -69,6 +69,9 @@ def venue(
     drop_copy: Annotated[
         str, typer.Option("--drop-copy", metavar="COMPID", help="This session gets a copy of every report.")
     ] = "",
+    guard: Annotated[
+        str, typer.Option("--guard", metavar="COMPID", help="It gets copies too, and its mass cancel reaches all sessions.")
+    ] = "",
     seed: Annotated[int, typer.Option("--seed", help="Of prices, depth, and everything that goes wrong.")] = 0,
 ) -> None:
     """Serve a simulated venue over FIX 4.4 and 5.0SP2 on this machine alone, until Ctrl-C or SIGTERM.
@@ -81,7 +84,7 @@ def venue(
     from ....execution.fix.venue import AcceptorSettings, Exchange, ExchangeSettings, VenueFaults, read_prices
 
     traded = read_prices(prices) if prices else None
-    exchange = Exchange(ExchangeSettings(seed, traded, partial_fills, int(rejects), drop_copy))
+    exchange = Exchange(ExchangeSettings(seed, traded, partial_fills, int(rejects), drop_copy, guard))
     faults = VenueFaults(seed, int(disconnects), int(malformed))
     _serve(port, folder, exchange, AcceptorSettings(latency_ms * US_PER_MS, faults, not keep_orders))
 

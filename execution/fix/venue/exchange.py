@@ -45,6 +45,8 @@ class ExchangeSettings:
         Share of the orders that are rejected on demand, in 1e-4.
     drop_copy
         Session that gets a copy of every report; empty: none.
+    guard
+        Session that gets such copies too, and whose mass cancel ends the open orders of all sessions; empty: none.
     """
 
     seed: int
@@ -52,6 +54,7 @@ class ExchangeSettings:
     partial_fills: bool = False
     rejects_bp: int = 0
     drop_copy: str = ""
+    guard: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +108,8 @@ class Exchange:
     def handle(self, session: str, message: FixMessage, at_us: int) -> list[VenueReport]:
         """Return the reports that an application message causes, of all sessions."""
         self._reports = []
-        if session == self.settings.drop_copy:
-            self._refuse(session, message, "6", "a drop-copy session sends no orders")
+        if session == self.settings.drop_copy or (session == self.settings.guard and message.kind in ("D", "F")):
+            self._refuse(session, message, "6", "a session for copies sends no orders")
         elif message.kind == "D":
             self._take_order(session, message, at_us)
         elif message.kind == "F":
@@ -222,7 +225,8 @@ class Exchange:
     def _take_mass_cancel(self, session: str, message: FixMessage, at_us: int) -> None:
         scope, symbol = message.get(530), message.get(55)
         supported = scope == "7" or (scope == "1" and bool(symbol))
-        orders = list(self._open.get(session, {}).values()) if supported else []
+        sessions = sorted(self._open) if session == self.settings.guard else [session]
+        orders = [order for name in sessions for order in self._open.get(name, {}).values()] if supported else []
         if scope == "1":
             orders = [order for order in orders if order.symbol == symbol]
         fields = [
@@ -283,8 +287,8 @@ class Exchange:
 
     def _report(self, session: str, fields: Fields) -> None:
         self._add(session, "8", fields)
-        if self.settings.drop_copy:
-            self._add(self.settings.drop_copy, "8", ((115, session), *fields, (797, "Y")))
+        for copy in filter(None, (self.settings.drop_copy, self.settings.guard)):
+            self._add(copy, "8", ((115, session), *fields, (797, "Y")))
 
     def _refuse(self, session: str, message: FixMessage, reason: str, text: str) -> None:
         fields = ((45, str(message.seq)), (372, message.kind), (380, reason), (58, text))
