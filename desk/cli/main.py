@@ -22,7 +22,7 @@ from .book import commands as book, stress
 from .campaign import log, manifest, review, run, status
 from .data import audit, fetch, look
 from .evidence import acknowledge, combine, control, power, seal, unseal, verify
-from .execution import kill
+from .execution import guard, kill
 from .factor import compare, formulas, score, similar
 from .failures import InterruptionReported, announce, quiet_traces, report_interruption
 from .library import commands as library
@@ -89,6 +89,8 @@ book.app.command(short_help="Say what a book would lose in a scenario.")(stress.
 app.add_typer(book.app, name="book")
 app.add_typer(risk.app, name="risk")
 app.command(short_help="Stop every order at once; two people let trading go on.")(kill.kill)
+app.command(short_help="Cancel every open order once a workspace is halted.")(guard.guard)
+app.add_typer(guard.app, name="drill")
 app.add_typer(data, name="data")
 app.add_typer(news.app, name="news")
 sandbox.app.command(short_help="Run a Python factor contained, and say whether it sees the future.")(sandbox.check)

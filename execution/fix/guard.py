@@ -76,7 +76,9 @@ class Guard:
         self._switch, self._link, self._clock_us, self._keep = switch, link, clock_us, keep
         self._open: set[tuple[str, str]] = set()
         self._answer: GuardAnswer | None = None
-        self._request, self._asked_us, self._due, self._seen = "", 0, -1, 0
+        self._asked_us, self._last = 0, ""
+        self._due: dict[str, int | None] = {}
+        self._seen = 0
 
     @property
     def open_orders(self) -> int:
@@ -88,7 +90,8 @@ class Guard:
         if self._switch.is_set():
             self._answer_halt()
         else:
-            self._answer, self._request, self._due = None, "", -1
+            self._answer, self._last, self._seen = None, "", 0
+            self._due.clear()
         for message in self._link.receive(POLL_SECONDS):
             self._take(message)
         self._link.confirm()
@@ -107,16 +110,17 @@ class Guard:
         number = 1
         while self._link.find(f"halt-{now_us}-{number}") is not None:
             number += 1
-        self._request, self._asked_us, self._due, self._seen = f"halt-{now_us}-{number}", now_us, -1, 0
-        self._link.send("q", ((11, self._request), (530, "7"), (60, format_time(now_us))), self._request)
+        self._last, self._asked_us = f"halt-{now_us}-{number}", now_us
+        self._due[self._last] = None
+        self._link.send("q", ((11, self._last), (530, "7"), (60, format_time(now_us))), self._last)
         self._link.wait_until_ready(0.0)
 
     def _take(self, message: FixMessage) -> None:
         if message.kind == "8":
             self._count(message)
-        elif message.kind == "r" and message.get(11) == self._request and message.get(531) != "0":
-            self._due = message.number(533)
-        if self._answer is not None and self._due >= 0 and self._seen >= self._due:
+        elif message.kind == "r" and message.get(11) in self._due and message.get(531) != "0":
+            self._due[message.get(11)] = message.number(533)
+        if self._answer is not None and self._due.get(self._last) is not None:
             self._end(self._answer)
 
     def _count(self, message: FixMessage) -> None:
@@ -126,15 +130,14 @@ class Guard:
             self._open.discard(order)
         elif kind in (ACCEPTED, FILLED):
             self._open.add(order)
-        if kind == CANCELLED and self._request and message.get(11) == self._request:
-            self._seen += 1
+        self._seen += kind == CANCELLED and message.get(11) in self._due
 
     def _end(self, answer: GuardAnswer) -> None:
-        """Keep the answer: all that the venue had is cancelled."""
-        if self._due or not answer.ended_us:
-            self._answer = replace(answer, ended_us=self._clock_us(), cancelled=answer.cancelled + self._due)
+        """Keep the answer once every cancel that the venue announced has come."""
+        announced = sum(due or 0 for due in self._due.values())
+        if self._seen >= announced and (announced > answer.cancelled or not answer.ended_us):
+            self._answer = replace(answer, ended_us=self._clock_us(), cancelled=announced)
             self._keep(self._answer)
-        self._request, self._due, self._seen = "", -1, 0
 
 
 def keep_answer(workspace: Path, answer: GuardAnswer) -> None:
