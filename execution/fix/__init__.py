@@ -14,14 +14,13 @@ if TYPE_CHECKING:
     from .drop_copy import DropCopyBreak as DropCopyBreak, reconcile_drop_copy as reconcile_drop_copy
     from .errors import FixError as FixError, GarbledMessage as GarbledMessage, InvalidMessage as InvalidMessage
     from .fix_venue import FixVenue as FixVenue
-    from .link import FixLink as FixLink, Outgoing as Outgoing
     from .guard import (
         Guard as Guard,
         GuardAnswer as GuardAnswer,
         keep_answer as keep_answer,
         list_answers as list_answers,
     )
-    from .link import FixLink as FixLink
+    from .link import FixLink as FixLink, Outgoing as Outgoing
     from .message import FixMessage as FixMessage
     from .reports import TRADING_RESENT as TRADING_RESENT, read_report as read_report
     from .session import FixSession as FixSession, SessionSettings as SessionSettings
@@ -37,9 +36,8 @@ else:
             "drop_copy": "DropCopyBreak reconcile_drop_copy",
             "errors": "FixError GarbledMessage InvalidMessage",
             "fix_venue": "FixVenue",
-            "link": "FixLink Outgoing",
             "guard": "Guard GuardAnswer keep_answer list_answers",
-            "link": "FixLink",
+            "link": "FixLink Outgoing",
             "message": "FixMessage",
             "reports": "TRADING_RESENT read_report",
             "session": "FixSession SessionSettings",

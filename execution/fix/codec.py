@@ -212,9 +212,6 @@ def _check_group(fields: Sequence[tuple[int, str]], place: int) -> int:
             entries, seen = entries + 1, set()
         if tag in seen or not entries:
             raise InvalidMessage("An entry of a group has a tag twice, or begins wrongly.", WRONG_GROUP_ORDER, tag)
-            raise InvalidMessage(
-                "An entry of a group begins with another tag, or has one twice.", WRONG_GROUP_ORDER, tag
-            )
         seen.add(tag)
         place = _check_group(fields, place) if tag in GROUPS else place + 1
     if text != str(entries) or not entries:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from ..errors import ExecutionError
 from ..halt import HALT_FILE, Halt, HaltSwitch
@@ -123,7 +123,7 @@ def _halt(switch: HaltSwitch, guard: Connection, orders: int) -> DrillResult:
     return DrillResult(orders, made_us, answer)
 
 
-def _receive(line: Connection, who: str) -> object:
+def _receive(line: Connection, who: str) -> Any:
     if not line.poll(MOST_SECONDS):
         raise _drill_error(f"{who} did not answer within {MOST_SECONDS:.0f} s")
     try:

@@ -16,7 +16,7 @@ from typing import Final
 
 from ..halt import HaltSwitch
 from ..orders import US_PER_SECOND
-from .link import FixLink
+from .link import FixLink, Outgoing
 from .message import FixMessage, format_time
 
 POLL_SECONDS: Final = 0.005
@@ -112,8 +112,8 @@ class Guard:
             number += 1
         self._last, self._asked_us = f"halt-{now_us}-{number}", now_us
         self._due[self._last] = None
-        self._link.send("q", ((11, self._last), (530, "7"), (60, format_time(now_us))), self._last)
-        self._link.wait_until_ready(0.0)
+        fields = ((11, self._last), (530, "7"), (60, format_time(now_us)))
+        self._link.send([Outgoing("q", fields, self._last)])
 
     def _take(self, message: FixMessage) -> None:
         if message.kind == "8":

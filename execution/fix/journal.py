@@ -106,9 +106,6 @@ class LineJournal:
         return self
 
     def __exit__(self, *_: object) -> None:
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
         """Close it."""
         self.close()
 

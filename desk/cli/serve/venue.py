@@ -45,9 +45,6 @@ def venue(
     folder: Annotated[
         Path | None,
         typer.Option("--folder", metavar="DIR", help="Keeps orders and sequence numbers; else they are forgotten."),
-        typer.Option(
-            "--folder", metavar="DIR", help="Keeps orders and sequence numbers; without it they are forgotten."
-        ),
     ] = None,
     prices: Annotated[
         Path | None,
@@ -68,15 +65,12 @@ def venue(
     malformed: Annotated[str, _share("--malformed", "Of the reports: a malformed message comes before.")] = "0%",
     keep_orders: Annotated[
         bool, typer.Option("--keep-orders", help="Open orders stay when a session is lost; else they are cancelled.")
-        bool,
-        typer.Option("--keep-orders", help="Open orders stay when their session is lost; else they are cancelled."),
     ] = False,
     drop_copy: Annotated[
         str, typer.Option("--drop-copy", metavar="COMPID", help="This session gets a copy of every report.")
     ] = "",
     guard: Annotated[
-        str,
-        typer.Option("--guard", metavar="COMPID", help="It gets copies too, and its mass cancel reaches all sessions."),
+        str, typer.Option("--guard", metavar="COMPID", help="It gets copies too, and its mass cancel reaches everyone.")
     ] = "",
     seed: Annotated[int, typer.Option("--seed", help="Of prices, depth, and everything that goes wrong.")] = 0,
 ) -> None:

@@ -136,10 +136,6 @@ class OrderBook:
             if best is None:
                 break
             if limit_e4 is not None and (best > limit_e4 if side == "buy" else best < limit_e4):
-            beyond = (
-                limit_e4 is not None and best is not None and (best > limit_e4 if side == "buy" else best < limit_e4)
-            )
-            if best is None or beyond:
                 break
             resting = self._orders[self._queues[other][best][0]]
             taken = min(shares, resting.shares)
