@@ -10,18 +10,11 @@ if TYPE_CHECKING:
     from .codec import FrameReader as FrameReader, decode as decode, encode as encode
     from .connection import FixConnection as FixConnection
     from .dictionary import FixVersion as FixVersion
-    from .drill import DrillResult as DrillResult, run_drills as run_drills
     from .drop_copy import DropCopyBreak as DropCopyBreak, reconcile_drop_copy as reconcile_drop_copy
     from .errors import FixError as FixError, GarbledMessage as GarbledMessage, InvalidMessage as InvalidMessage
     from .fix_venue import FixVenue as FixVenue
-    from .guard import (
-        Guard as Guard,
-        GuardAnswer as GuardAnswer,
-        keep_answer as keep_answer,
-        list_answers as list_answers,
-    )
     from .link import FixLink as FixLink, Outgoing as Outgoing
-    from .message import FixMessage as FixMessage
+    from .message import FixMessage as FixMessage, format_time as format_time
     from .reports import TRADING_RESENT as TRADING_RESENT, read_report as read_report
     from .session import FixSession as FixSession, SessionSettings as SessionSettings
     from .session_store import SessionStore as SessionStore
@@ -32,13 +25,11 @@ else:
             "codec": "FrameReader decode encode",
             "connection": "FixConnection",
             "dictionary": "FixVersion",
-            "drill": "DrillResult run_drills",
             "drop_copy": "DropCopyBreak reconcile_drop_copy",
             "errors": "FixError GarbledMessage InvalidMessage",
             "fix_venue": "FixVenue",
-            "guard": "Guard GuardAnswer keep_answer list_answers",
             "link": "FixLink Outgoing",
-            "message": "FixMessage",
+            "message": "FixMessage format_time",
             "reports": "TRADING_RESENT read_report",
             "session": "FixSession SessionSettings",
             "session_store": "SessionStore",

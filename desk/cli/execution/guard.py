@@ -20,7 +20,7 @@ from ..options import AsJson, Workspace
 from ..serve.listen import address
 
 if TYPE_CHECKING:
-    from ....execution.fix import DrillResult, GuardAnswer
+    from ....execution.guard import DrillResult, GuardAnswer
 
 GUARD_JOURNAL = "fix/guard.journal"
 DRILLS_FOLDER = "drills"
@@ -43,7 +43,8 @@ def guard(
     Ctrl-C or SIGTERM ends it.
     """
     from ....execution import HaltSwitch
-    from ....execution.fix import TRADING_RESENT, FixConnection, Guard, SessionSettings, keep_answer
+    from ....execution.fix import TRADING_RESENT, FixConnection, SessionSettings
+    from ....execution.guard import Guard, keep_answer
 
     if fix not in ("FIX.4.4", "FIX.5.0SP2"):
         raise typer.BadParameter(f"{fix!r} is neither FIX.4.4 nor FIX.5.0SP2", param_hint="--fix")
@@ -93,7 +94,7 @@ def drill_kill(
     Each drill starts a process that sends orders to a simulated venue on this machine, and then hangs. Nothing of
     yours is halted. The result is kept in the workspace, in drills/.
     """
-    from ....execution.fix import run_drills
+    from ....execution.guard import run_drills
 
     place, began = workspace or DEFAULT_WORKSPACE, datetime.now(UTC)
     console = stderr_console()

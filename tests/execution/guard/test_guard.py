@@ -11,17 +11,9 @@ import pytest
 
 from alphaloom.desk.cli.main import run_command
 from alphaloom.execution import ChildOrder, Halt, HaltSwitch
-from alphaloom.execution.fix import (
-    TRADING_RESENT,
-    FixConnection,
-    FixVenue,
-    Guard,
-    GuardAnswer,
-    SessionSettings,
-    keep_answer,
-    list_answers,
-)
+from alphaloom.execution.fix import TRADING_RESENT, FixConnection, FixVenue, SessionSettings
 from alphaloom.execution.fix.venue import AcceptorSettings, Exchange, ExchangeSettings, VenueAcceptor, VenueFaults
+from alphaloom.execution.guard import Guard, GuardAnswer, keep_answer, list_answers
 
 pytestmark = pytest.mark.integration
 PATIENCE_S = 30.0

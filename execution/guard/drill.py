@@ -20,14 +20,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..errors import ExecutionError
+from ..fix import TRADING_RESENT, FixConnection, FixVenue, SessionSettings
+from ..fix.venue import VENUE_NAME, AcceptorSettings, Exchange, ExchangeSettings, VenueAcceptor, VenueFaults
 from ..halt import HALT_FILE, Halt, HaltSwitch
 from ..orders import PRICE_UNITS, ChildOrder
-from .connection import FixConnection
-from .fix_venue import FixVenue
 from .guard import Guard, GuardAnswer
-from .reports import TRADING_RESENT
-from .session import SessionSettings
-from .venue import VENUE_NAME, AcceptorSettings, Exchange, ExchangeSettings, VenueAcceptor, VenueFaults
 
 HOST: Final = "127.0.0.1"
 GUARD_NAME: Final = "GUARD"

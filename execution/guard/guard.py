@@ -14,17 +14,16 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from ..fix import FixLink, FixMessage, Outgoing, format_time
 from ..halt import HaltSwitch
 from ..orders import US_PER_SECOND
-from .link import FixLink, Outgoing
-from .message import FixMessage, format_time
 
-POLL_SECONDS: Final = 0.005
+WATCH_SECONDS: Final = 0.005
 """How long the guard waits for a message before it looks at the halt file again."""
 ASK_AGAIN_US: Final = US_PER_SECOND // 2
 """A mass cancel whose answer has not come after this time is asked for again."""
-CANCELLED, ACCEPTED, FILLED = "4", "0", "F"
-ENDED: Final = frozenset("48C3")
+EXEC_CANCELLED, EXEC_ACCEPTED, EXEC_FILLED = "4", "0", "F"
+ENDING_EXECS: Final = frozenset("48C3")
 ANSWERS_FILE: Final = "guard-answers.jsonl"
 
 
@@ -92,7 +91,7 @@ class Guard:
         else:
             self._answer, self._last, self._seen = None, "", 0
             self._due.clear()
-        for message in self._link.receive(POLL_SECONDS):
+        for message in self._link.receive(WATCH_SECONDS):
             self._take(message)
         self._link.confirm()
 
@@ -126,11 +125,11 @@ class Guard:
     def _count(self, message: FixMessage) -> None:
         """Note from a copy which orders are open, and which were cancelled as the guard asked."""
         kind, order = message.get(150), (message.get(115), message.get(41) or message.get(11))
-        if kind in ENDED or (kind == FILLED and not message.number(151)):
+        if kind in ENDING_EXECS or (kind == EXEC_FILLED and not message.number(151)):
             self._open.discard(order)
-        elif kind in (ACCEPTED, FILLED):
+        elif kind in (EXEC_ACCEPTED, EXEC_FILLED):
             self._open.add(order)
-        self._seen += kind == CANCELLED and message.get(11) in self._due
+        self._seen += kind == EXEC_CANCELLED and message.get(11) in self._due
 
     def _end(self, answer: GuardAnswer) -> None:
         """Keep the answer once every cancel that the venue announced has come."""
