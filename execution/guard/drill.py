@@ -31,8 +31,8 @@ GUARD_NAME: Final = "GUARD"
 HEARTBEAT_SECONDS: Final = 30
 MOST_SECONDS: Final = 60.0
 """Longest time of one drill before it counts as failed."""
-SHARES: Final = 100
-SYMBOLS: Final = 20
+DRILL_SHARES: Final = 100
+DRILL_SYMBOLS: Final = 20
 LOWEST_PRICE_E4: Final = PRICE_UNITS
 """The orders bid this price, so low that nobody sells: they stay open."""
 
@@ -179,7 +179,7 @@ def _trade(folder: Path, port: int, number: int, orders: int, line: Connection) 
     venue = FixVenue("drill", _connect(f"TRADER-{number}", port, folder / f"trader-{number}.journal"), _read_clock_us)
     venue.send(
         [
-            ChildOrder(f"{number}-{k}", f"{number}", f"S{k % SYMBOLS}", "buy", SHARES, "limit", LOWEST_PRICE_E4, 0)
+            ChildOrder(f"{number}-{k}", f"{number}", f"S{k % DRILL_SYMBOLS}", "buy", DRILL_SHARES, "limit", LOWEST_PRICE_E4, 0)
             for k in range(orders)
         ]
     )
