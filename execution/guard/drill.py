@@ -177,11 +177,9 @@ def _trade(folder: Path, port: int, number: int, orders: int, line: Connection) 
     """Send orders that stay open, and then compute for ever."""
     _ignore_interrupts()
     venue = FixVenue("drill", _connect(f"TRADER-{number}", port, folder / f"trader-{number}.journal"), _read_clock_us)
+    bids = [(f"{number}-{place}", f"S{place % DRILL_SYMBOLS}") for place in range(orders)]
     venue.send(
-        [
-            ChildOrder(f"{number}-{k}", f"{number}", f"S{k % DRILL_SYMBOLS}", "buy", DRILL_SHARES, "limit", LOWEST_PRICE_E4, 0)
-            for k in range(orders)
-        ]
+        [ChildOrder(name, str(number), asset, "buy", DRILL_SHARES, "limit", LOWEST_PRICE_E4, 0) for name, asset in bids]
     )
     accepted = 0
     while accepted < orders:
