@@ -246,7 +246,9 @@ class GivenNames:
         name = " ".join(name.split())
         if not 0 < len(name) <= GIVEN_NAME_CHARS or not name.isprintable() or set(name) & set("()[]"):
             allowed = f"one line of 1 to {GIVEN_NAME_CHARS} characters without brackets"
-            raise DeskError("This is no name to sign with.", field="name", got=name[:100], allowed=allowed, code="no_name")
+            raise DeskError(
+                "This is no name to sign with.", field="name", got=name[:100], allowed=allowed, code="no_name"
+            )
         make_folder(self._file.parent)
         with wait_for_lock(lock_path(self._file)):
             write_json(self._file, {**self._read(), account: name}, mode=0o600)

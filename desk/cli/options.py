@@ -111,7 +111,12 @@ Overrides = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="Change one setting, e.g. budget.evaluations=2000. Repeatable."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")]
-By = Annotated[str | None, typer.Option("--by", metavar="NAME", help="Who does it; by default the name that you gave the desk, or your login name.")]
+By = Annotated[
+    str | None,
+    typer.Option(
+        "--by", metavar="NAME", help="Who does it; by default the name that you gave the desk, or your login name."
+    ),
+]
 RunName = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, its folder, or latest.")]
 HtmlFile = Annotated[
     Path | None,

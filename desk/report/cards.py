@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         SealedExam,
         SealedFactor,
         SelectionMetrics,
+        StatedHypothesis,
         WindowMetrics,
     )
 
@@ -45,12 +46,13 @@ DEFLATED_LABELS = {
 }
 DEFLATED_MEANS = (
     "Deflated Sharpe: the probability that the true Sharpe ratio after costs is above the best that so many worthless "
-    "tries would show. It decides nothing: the gate tests the RankIC."
+    "tries would show. It takes their spread from this campaign's candidates, so it is too strict where many of these "
+    "work. It decides nothing: the gate tests the RankIC."
 )
 CLUSTERS_MEANS = (
-    "By clusters is the one to believe: its tries are the groups of candidates whose returns move together, the "
-    "effective number of tries so far. By trials counts the tests on selection days alone, which is too kind. By "
-    "evaluations counts every scored formula, near-copies too, which is too strict."
+    "By clusters, the one to believe: tries are groups of candidates whose returns move together, the effective number "
+    "of tries so far. By trials: the tests on selection days alone, too few. By evaluations: every scored formula with "
+    "its near-copies, too many."
 )
 P_NOTE = (
     "p is from the distribution of t for overlapping labels on this number of days, which has fatter tails than the "
@@ -63,8 +65,8 @@ DRIFT_NOTE = (
 DAYS_NOTE = "Days with a label: those that have values, and whose label ends inside the window."
 REFUTER_LABEL = "was that found?"
 NO_REFUTER_TEST = (
-    "not looked for: these are the author's words, and no test of them was run. The gate tests the factor itself. "
-    "A |t| below 2 counts as no clear effect"
+    "not looked for: these are the author's words, and no test of them was run; the gate tests the factor itself. "
+    "Beside a formula means: without what that formula explains. A |t| of 2 is the least that counts as an effect"
 )
 CASE_OTHERS = "the library and the other cases"
 """What a case is compared with: all that was accepted, and all that waits."""
@@ -72,7 +74,7 @@ DIRECTION_WORDS = {1: "higher values, higher returns", -1: "higher values, lower
 MIN_CLEAR_T = 2.0
 """Absolute t below which a RankIC is described as not distinguishable from zero."""
 MIN_MERIT_CHANCE = 0.005
-"""Deflated Sharpe ratio below which it is described as no better than luck."""
+"""Deflated Sharpe ratio below which it is shown as under one percent, since it is never zero."""
 
 P_LABEL = "p, one-sided"
 NET_LABEL = "Sharpe after costs, without drift"
@@ -316,9 +318,9 @@ def _list_deflated(selection: SelectionMetrics) -> list[tuple[str, list[str]]]:
 
 
 def _format_deflated(share: Figure) -> str:
-    """Return a deflated Sharpe ratio as a percentage, with a remark if it is near zero."""
-    text = percent(share, 0).replace(" ", "\N{NO-BREAK SPACE}")  # the cell may wrap, the figure may not
-    return f"{text}, no better than luck" if share is not None and share < MIN_MERIT_CHANCE else text
+    """Return a deflated Sharpe ratio as a percentage."""
+    text = "under 1 %" if share is not None and share < MIN_MERIT_CHANCE else percent(share, 0)
+    return text.replace(" ", "\N{NO-BREAK SPACE}")  # the cell may wrap, the figure may not
 
 
 def _draw_cumulative(

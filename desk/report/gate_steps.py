@@ -88,7 +88,9 @@ def _describe_statistics(reason: GateReason, entry: FactorEntry) -> str:
     if selection is None or selection.p_value is None or selection.level is None:
         return ""
     before = plural(selection.discoveries_before or 0, "earlier discovery", "earlier discoveries")
-    threshold = f"threshold {p_value_text(selection.level)} for trial {any_value(reason.numbers.get('trial'))} after {before}"
+    threshold = (
+        f"threshold {p_value_text(selection.level)} for trial {any_value(reason.numbers.get('trial'))} after {before}"
+    )
     effect = _describe_effect(entry, selection)
     return f"p = {p_value_text(selection.p_value)} on selection ({threshold}). {effect}".strip()
 

@@ -188,9 +188,7 @@ class ResultsBuilder:
     def _is_accepted(self, row: VerdictRow) -> bool:
         return self.evaluator.reviews.word(row) == "accepted"
 
-    def _build_entry(
-        self, name: str, row: VerdictRow | None, *, is_case: bool = False
-    ) -> dict[str, Any]:
+    def _build_entry(self, name: str, row: VerdictRow | None, *, is_case: bool = False) -> dict[str, Any]:
         evaluation = self.evaluator.scores[name]
         expression = self.evaluator.read(evaluation.text)
         search = {key: value for key, value in evaluation.sheet.items() if key != "fields"}

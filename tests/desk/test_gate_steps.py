@@ -34,7 +34,9 @@ def test_a_refuter_says_what_was_tested_and_whether_it_was_found() -> None:
         for more in ({}, *({"stated_after_scoring": late | change} for change in ({}, {"t": 1.9}, {"t": None})))
     ]
     assert said[0].startswith("not looked for")
-    assert said[1].startswith("no: beside the rival formula close / open it keeps RankIC +0.0123, t +2.4 on search days")
+    assert said[1].startswith(
+        "no: beside the rival formula close / open it keeps RankIC +0.0123, t +2.4 on search days"
+    )
     assert [one.partition(":")[0] for one in said[2:]] == ["yes", "yes"]
     assert describe_refuter(StatedHypothesis.read({"statement": "x"})) == ""
 
@@ -45,8 +47,8 @@ ADDED = {"added": {"rank_ic": 0.0059}, "beside": ["f1", "f2", "f3"], "power": PO
 
 def test_what_it_adds_stands_beside_what_would_be_proof() -> None:
     assert told(tried(ADDED)) == (
-        "p = 0.19 on selection (threshold 0.00078 for trial 2 after 1 earlier discovery). What it adds there to 3 formulas tested or "
-        "accepted before has a RankIC of 0.006; 0.023 or more is significant."
+        "p = 0.19 on selection (threshold 0.00078 for trial 2 after 1 earlier discovery). What it adds there to "
+        "3 formulas tested or accepted before has a RankIC of 0.006; 0.023 or more is significant."
     )
     assert "(2 more cannot be computed here)" in told(tried(ADDED | {"not_removed": ["f4", "f5"]}))
 

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from ....ledger import Ledger, Run
 
 
-REVIEW_WORDS = (
-    "A case passed every step of the gate, and is accepted once a person approves it. A watched factor came close in its "
-    "test, and is not proven."
+WHAT_A_CASE_IS = (
+    "A case passed every step of the gate, and is accepted once a person approves it. A watched factor came close in "
+    "its test, and is not proven."
 )
 DEMO = Path(__file__).with_name("demo.yaml")
 
@@ -151,7 +151,7 @@ def _print_resume_hint(code: str, message: str, after: str, workspace: Path | No
         return
     lines = [f"{message}; {command} with: {hint}"]
     if command == "review":
-        lines = [message, REVIEW_WORDS, f"Decide in a browser: alphaloom desk{option}", f"Or here: {hint}"]
+        lines = [message, WHAT_A_CASE_IS, f"Decide in a browser: alphaloom desk{option}", f"Or here: {hint}"]
     for line in lines:
         stderr_console().print(line, markup=False, soft_wrap=True)
 
