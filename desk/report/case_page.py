@@ -202,7 +202,7 @@ def list_idea(stated: StatedHypothesis | None, hypothesis: Mapping[str, Any]) ->
     if stated and stated.stated_after_scoring:  # its own words, not those of the survey
         hypothesis = stated.record()
     words = [(label, any_value(hypothesis[name])) for name, label in IDEA_LABELS.items() if hypothesis.get(name)]
-    refuter = describe_refuter(stated) if stated else ""
+    refuter = describe_refuter(stated) if stated and hypothesis.get("refuted_by") else ""
     return [*words, *([(REFUTER_LABEL, refuter)] if refuter else [])]
 
 
