@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..evidence import EvidenceSettings
-from ..ledger import Boundaries, Ledger, canonical_json, compute_digest
+from ..ledger import Boundaries, Ledger, canonical_json, compute_digest, find_account
 from ..market import Panel
 from ..portfolio import DayPrices, Fill, PaperAccount, TradingTerms, find_corrections, rename_keys, trade_day
 from ..risk import (
@@ -55,7 +55,7 @@ from .book_record import (
     list_waiting_flows,
     list_waiting_orders,
 )
-from .changes import find_account, list_common_versions, record_versions
+from .changes import list_common_versions, record_versions
 from .facts import SymbolFacts, bind_policy, list_sessions, make_state, read_facts, read_prices, trace_holdings
 from .sighting import split_rows, watch_library
 from .targets import LiveBooks, add_weights, find_live_books, open_computing

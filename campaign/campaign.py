@@ -53,7 +53,7 @@ from ..evaluation.closing import SealAnswer, answer_seal, find_planted_truth
 from ..evidence import RECORDED_CONTEXT, EvidenceSettings, complete_settings
 from ..evidence.values import LazySandbox, SandboxSettings
 from ..factors import MarketSettings, warm_up
-from ..ledger import AlphaloomError, Journal, Ledger, count_stops, read_json, read_settings, write_json
+from ..ledger import AlphaloomError, Journal, Ledger, count_stops, find_account, read_json, read_settings, write_json
 from ..market import ALL_FIELDS, Panel, drop_fields, find_withheld_fields
 from ..news import screen_text
 from ..risk import RiskLimits, read_policy
@@ -65,7 +65,7 @@ from ..router.policy import bar_reason
 from ..sandbox import draw_seed
 from ..search import SearchConstraints, read_seeds
 from .book_record import WORKSPACE
-from .changes import UsedVersion, collect_versions, find_account, record_versions, refuse_unbenched
+from .changes import UsedVersion, collect_versions, record_versions, refuse_unbenched
 from .progress import STATUS_RUNNING, Progress, ProgressReporter, refuse_undecided
 from .trade import Trade, summary, trade
 from .traded_result import TradedResult
@@ -129,6 +129,11 @@ class Settings(BaseModel):
         """Return the settings with relative paths resolved against a folder."""
         sections = {name: getattr(self, name).beside(folder) for name in ("market", "steer", "context", "models")}
         return self.model_copy(update=sections)
+
+
+def compile_kernels(show: Show) -> None:
+    """Compile the kernels that are not compiled yet; say that it happens once."""
+    warm_up(lambda line: show(Progress("compiling the kernels, once on this machine", message=line)))
 
 
 @dataclass(frozen=True)
@@ -212,8 +217,7 @@ class Campaign:
         if not self.run_id:  # a resumed run may have all the replies that it needs on record
             refuse_keyless(self._find_allowed_models(self.settings.agents.sensitivity), os.environ)
         own, texts = (Own(), {}) if self.run_id else self._read_own_inputs(show)
-        show(Progress("reading the market"))
-        panel, dataset = self.open_panel()
+        panel, dataset = self._open_market(show)
         with (
             Ledger.open(self.workspace, clock=self.clock, address=self.ledger) as ledger,
             LazySandbox(self.settings.sandbox) as sandbox,
@@ -241,7 +245,7 @@ class Campaign:
                 ledger.runs.finish(run, STATUS_RUNNING)
                 ledger.objects.put(spell_days(panel))
                 record_versions(ledger, run, versions, find_account())
-                warm_up(lambda line: show(Progress("compiling the kernels", message=line)))
+                compile_kernels(show)
                 settings = self.settings
                 evaluator = panel_context.evaluator(
                     run, settings.budget, python=python, mandate=mandate, approve=settings.approve
@@ -250,6 +254,15 @@ class Campaign:
                 result = self._finish(ledger, run, self._search(evaluator, own, reporter))
                 reporter.note("done")
                 return result
+
+    def _open_market(self, show: Show) -> tuple[Panel, str]:
+        """Return the panel and its name; kernels are compiled before they are needed, once on a machine."""
+        if self.settings.market.panel is None:  # planting alphas computes formulas; a file is read, and refused, first
+            compile_kernels(show)
+            show(Progress("making the synthetic market"))
+        else:
+            show(Progress("reading the market"))
+        return self.open_panel()
 
     def open_panel(self) -> tuple[Panel, str]:
         """Return the panel that the settings name, without fields that its models may not see, and its name."""

@@ -9,7 +9,7 @@ owns the workspace can read its files.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from statistics import fmean
 from typing import TYPE_CHECKING, Literal, get_args
@@ -39,6 +39,9 @@ class BlindJudgement:
         That the factor holds on the sealed (hold-out) days, in percent.
     shown
         Digest of the page that they saw; empty on the command line.
+    counts
+        False where the case had been decided before, and the decision was taken back: while it stood, anybody could
+        read the verdict, so the judgement may not be blind.
     """
 
     case: str
@@ -47,6 +50,7 @@ class BlindJudgement:
     by: str
     at: str
     shown: str = ""
+    counts: bool = True
 
 
 def must_judge(reviews: Reviews, case: str, person: str) -> bool:
@@ -105,8 +109,17 @@ def record_judgement(reviews: Reviews, judgement: BlindJudgement) -> None:
             code="judge",
             exit_code=1,
         )
-    body = {key: value for key, value in asdict(judgement).items() if key != "case"}
+    counts = not was_decided(reviews, judgement.case)
+    body = {key: value for key, value in asdict(replace(judgement, counts=counts)).items() if key != "case"}
     reviews.ledger.events.record(reviews.run, BLIND_EVENT, _key(judgement.case, judgement.by), body)
+
+
+def was_decided(reviews: Reviews, case: str) -> bool:
+    """Return whether a decision ever stood on a case, also one that was taken back."""
+    from ..evaluation import find_outcome
+
+    votes = reviews.votes(case)
+    return any(find_outcome(votes[: place + 1]) is not None for place in range(len(votes)))
 
 
 def _key(case: str, person: str) -> str:
@@ -131,7 +144,7 @@ class Calibration:
     Attributes
     ----------
     judged, known
-        First judgements, and those whose factor was examined on the sealed days.
+        First judgements that count, and those whose factor was examined on the sealed days.
     brier
         Mean squared difference of stated probability and outcome: 0 is perfect, 0.25 is what 50 % always gets.
     right
@@ -150,7 +163,8 @@ def read_calibrations(ledger: Ledger) -> list[Calibration]:
     """Return the calibration of everybody who judged in a workspace, by name."""
     found: dict[str, list[tuple[BlindJudgement, bool | None]]] = {}
     for judgement, held in _read_judgements(ledger):
-        found.setdefault(judgement.by.casefold(), []).append((judgement, held))
+        if judgement.counts:
+            found.setdefault(judgement.by.casefold(), []).append((judgement, held))
     return [_calibrate(found[name]) for name in sorted(found)]
 
 

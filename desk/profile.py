@@ -119,11 +119,11 @@ def _format_neutralised(neutralised: NeutralisedIC | None) -> str:
 def _format_capacity(capacity: BookCapacity | None) -> str:
     if capacity is None:
         return ""
-    volume = f"{_format_amount(capacity.at_10_percent_of_volume)} at most for trades of a tenth of the volume"
+    volume = f"trades stay below a tenth of a day's volume up to {_format_amount(capacity.at_10_percent_of_volume)}"
     if not capacity.break_even:
         return f"0: it earns nothing after costs to start with ({volume})"
-    first = f"{_format_amount(capacity.break_even)}, where market impact eats the profit"
-    return f"{first} ({volume}), in units of the prices' currency"
+    first = f"{_format_amount(capacity.break_even)}; with more, market impact costs all that it earns"
+    return f"{first} ({volume}), in the currency of the prices"
 
 
 def _format_amount(amount: Figure) -> str:

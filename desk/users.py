@@ -26,7 +26,7 @@ from typing import Annotated, Any
 import yaml
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, model_validator
 
-from ..ledger import Mistake, SettingsError
+from ..ledger import Mistake, SettingsError, read_json, write_json
 from ..ledger.database import wait_for_lock
 from ..ledger.files import QuotingDumper, make_folder, mistakes_error, parse_settings, write_whole
 from ..mcp_servers.access import FileSignature, lock_path, read_guarded
@@ -44,6 +44,7 @@ NOBODY = f"scrypt${SCRYPT_LOG_N}${SCRYPT_R}${SCRYPT_P}${'0' * 2 * SALT_BYTES}${'
 """A hash that no password is known to have, for names that nobody has."""
 MIN_PASSWORD_CHARS, MAX_PASSWORD_CHARS = 12, 1_000
 USER_NAME_CHARS = 100
+GIVEN_NAMES_PLACE, GIVEN_NAME_CHARS = "desk/names.json", 60
 
 
 class PersonScope(StrEnum):
@@ -63,10 +64,14 @@ PERSON_SCOPES = tuple(scope.value for scope in PersonScope)
 
 @dataclass(frozen=True)
 class Signer:
-    """A person who is known, and what they may do."""
+    """A person who is known, and what they may do.
+
+    `account` is that of this machine where it signs and a name may be given for it; empty elsewhere.
+    """
 
     name: str
     scopes: frozenset[str]
+    account: str = ""
 
     def may(self, scope: str) -> bool:
         """Return whether the person has a scope."""
@@ -212,6 +217,50 @@ class Users:
             )
             write_whole(self._file, (USERS_HEADER + str(body)).encode(), mode=0o600)
         return users
+
+
+class GivenNames:
+    """The names that people gave where a workspace has no users, by the account of the machine that they sign from.
+
+    Whoever works under an account like "root" gives a name once. Everything that they sign then bears both.
+    """
+
+    def __init__(self, workspace: Path) -> None:
+        self._file = workspace / GIVEN_NAMES_PLACE
+
+    def sign(self, signer: str) -> str:
+        """Return the name with its account, of an account or of the name itself; another signer stays as it is."""
+        for account, name in self._read().items():
+            if signer.casefold() in (account.casefold(), name.casefold()):
+                return f"{name} (account {account})"
+        return signer
+
+    def give(self, account: str, name: str) -> None:
+        """Keep the name for an account, in place of an earlier one.
+
+        Raises
+        ------
+        DeskError
+            The name is empty, too long, or not one line of letters without brackets.
+        """
+        name = " ".join(name.split())
+        if not 0 < len(name) <= GIVEN_NAME_CHARS or not name.isprintable() or set(name) & set("()[]"):
+            allowed = f"one line of 1 to {GIVEN_NAME_CHARS} characters without brackets"
+            raise DeskError(
+                "This is no name to sign with.", field="name", got=name[:100], allowed=allowed, code="no_name"
+            )
+        make_folder(self._file.parent)
+        with wait_for_lock(lock_path(self._file)):
+            write_json(self._file, {**self._read(), account: name}, mode=0o600)
+
+    def _read(self) -> dict[str, str]:
+        """Return what is kept; a damaged file has no name, and the account signs."""
+        try:
+            kept = read_json(self._file)
+        except (OSError, ValueError):
+            return {}
+        names = kept.items() if isinstance(kept, dict) else ()
+        return {account: name for account, name in names if isinstance(name, str) and name}
 
 
 @lru_cache(maxsize=8)

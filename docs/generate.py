@@ -649,6 +649,7 @@ FILES = {
     "results.json": "the whole outcome; equal bytes for equal seed, data, settings and starting record",
     "curves.json": "daily series of the tested and accepted factors and of the book, for the report",
     "sealed.json": "daily series of sealed days, if they were opened",
+    "remark.json": "a model's words on the run, where its campaign names a model for them; its digest is recorded",
     "report.html": "the report: one file, no script, no network",
     "combination.parquet": "date, symbol, score of the accepted factors together, if there are any",
 }

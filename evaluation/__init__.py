@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         PersonDecision as PersonDecision,
         ReviewChoice as ReviewChoice,
         Reviews as Reviews,
+        find_outcome as find_outcome,
         list_standing as list_standing,
     )
     from .recall import recall_facts as recall_facts
@@ -61,7 +62,7 @@ else:
             "closing.results": "CampaignResult find_campaign read_sealed_exam",
             "context": "PanelContext begin_run refuse_other_stream spell_days",
             "drafts": "find_leaders find_unexplored pick_drafts",
-            "pending_cases": "AWAITING PersonDecision ReviewChoice Reviews list_standing",
+            "pending_cases": "AWAITING PersonDecision ReviewChoice Reviews find_outcome list_standing",
             "recall": "recall_facts",
             "service": "Evaluator stress_on_search",
             "submissions": "MAX_SET_MEMBERS",

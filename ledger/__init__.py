@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         ChangeRow as ChangeRow,
         ChangeWord as ChangeWord,
         VersionKind as VersionKind,
+        find_account as find_account,
         list_changes as list_changes,
     )
     from .database.locks import wait_while_locked as wait_while_locked
@@ -86,7 +87,7 @@ else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
-            "changes": "CHANGE_EVENT VERSION_KINDS ChangeRow ChangeWord VersionKind list_changes",
+            "changes": "CHANGE_EVENT VERSION_KINDS ChangeRow ChangeWord VersionKind find_account list_changes",
             "database.locks": "wait_while_locked",
             "digest": "JSON canonical_json compute_digest list_texts",
             "errors": (

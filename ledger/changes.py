@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import date
@@ -51,6 +52,14 @@ class ChangeRow:
     def record(self) -> dict[str, Any]:
         """Return the JSON form."""
         return asdict(self)
+
+
+def find_account() -> str:
+    """Return the name of the account that runs this process; empty where the machine has none."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # no entry for this user, and no variable with a name
+        return ""
 
 
 def list_changes(

@@ -13,8 +13,8 @@ from .files.objects import Bodies
 from .log.leaves import LoggedDatabase, LoggedTransaction
 from .records import Artefact, Event, ModelCall
 
-RECORDED_FILES = ("curves.json", "results.json", "sealed.json")
-"""Files of a run whose digests are recorded; earlier versions did not record curves.json."""
+RECORDED_FILES = ("curves.json", "remark.json", "results.json", "sealed.json")
+"""Files of a run whose digests are recorded; earlier versions did not record curves.json and remark.json."""
 
 
 _COUNT_KIND = "SELECT count(*) FROM runs CROSS JOIN events WHERE events.run = runs.id AND events.kind = ?"

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
         refuse_unbenched as refuse_unbenched,
     )
     from .register import (
-        find_account as find_account,
         record_versions as record_versions,
     )
     from .versions import (
@@ -29,7 +28,7 @@ else:
         {
             "bench": "run_bench",
             "bench_record": "BenchCheck BenchResult list_benches refuse_unbenched",
-            "register": "find_account record_versions",
+            "register": "record_versions",
             "versions": "UsedVersion collect_versions list_common_versions",
         },
     )

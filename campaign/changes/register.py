@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import getpass
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -34,14 +33,6 @@ def record_versions(ledger: Ledger, run: str, versions: Sequence[UsedVersion], a
         ]
         if ledger.events.add_after(len(rows), events):
             return [one.label for one in fresh]
-
-
-def find_account() -> str:
-    """Return the name of the account that runs this process; empty where the machine has none."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return ""
 
 
 def _describe(

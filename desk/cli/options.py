@@ -111,7 +111,12 @@ Overrides = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="Change one setting, e.g. budget.evaluations=2000. Repeatable."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")]
-By = Annotated[str | None, typer.Option("--by", metavar="NAME", help="Who does it; your login name by default.")]
+By = Annotated[
+    str | None,
+    typer.Option(
+        "--by", metavar="NAME", help="Who does it; by default the name that you gave the desk, or your login name."
+    ),
+]
 RunName = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, its folder, or latest.")]
 HtmlFile = Annotated[
     Path | None,
@@ -216,7 +221,7 @@ def signer_name(
     field: str = "--by",
     variable: str = PASSWORD_FILE_VARIABLE,
 ) -> str:
-    """Return the given name, or the login name.
+    """Return the requested name, or the login name; with its account where a name was given to the desk.
 
     Where the workspace has users, it must be one of them: the password is read from the file that a variable names, or
     asked for on the terminal. A password, not a token, so that a person has one secret for the browser and for
@@ -228,10 +233,11 @@ def signer_name(
         Neither name exists, or it is too long or not printable; or the user or the password is unknown, or the user
         lacks the scope.
     """
-    try:
-        name = (requested if requested is not None else getpass.getuser()).strip()
-    except (KeyError, OSError):  # no entry for this user, and no variable with a name
-        name = ""
+    from ...ledger import find_account
+    from ..users import GivenNames, Users
+
+    place = workspace or DEFAULT_WORKSPACE
+    name = (requested if requested is not None else find_account()).strip()
     if not name or len(name) > MAX_NAME_CHARS or not name.isprintable():
         raise DeskError(
             "Nobody would stand for this.",
@@ -241,20 +247,19 @@ def signer_name(
             hint=f"Give your name: {field} NAME.",
             code="no_name",
         )
-    from ..users import Users
-
-    users = Users(workspace or DEFAULT_WORKSPACE)
-    if users.all():
-        # No limit of tries: whoever runs this command can read the file of hashes too, and its cost is what slows them.
-        user = users.admit(name, _read_password(name, variable))
-        if user is None:
-            hint = "Give the name of a user: --by NAME. alphaloom desk user list names them."
-            raise DeskError(
-                "There is no user of this name and password.", field=field, got=name, hint=hint, code="not_admitted",
-                exit_code=1,
-            )  # fmt: skip  # a table
-        if scope is not None:
-            user.as_signer().check(scope)
+    users = Users(place)
+    if not users.all():
+        return GivenNames(place).sign(name)
+    # No limit of tries: whoever runs this command can read the file of hashes too, and its cost is what slows them.
+    user = users.admit(name, _read_password(name, variable))
+    if user is None:
+        hint = "Give the name of a user: --by NAME. alphaloom desk user list names them."
+        raise DeskError(
+            "There is no user of this name and password.", field=field, got=name, hint=hint, code="not_admitted",
+            exit_code=1,
+        )  # fmt: skip  # a table
+    if scope is not None:
+        user.as_signer().check(scope)
     return name
 
 

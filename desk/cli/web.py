@@ -29,11 +29,13 @@ def desk(
     """Review in a browser what campaigns found: everything that waits for a person, and every page on it.
 
     The address that is printed opens the desk once, in one browser, within ten minutes; other accounts of this machine
-    cannot use it. Decisions are signed with your login name, or with the one of --by. Where the workspace has users
+    cannot use it. Decisions are signed with the name that you give in the browser once, with your login name beside it,
+    or with the name of --by. Where the workspace has users
     (alphaloom desk user add), the desk asks for name and password; with --by the password is asked for here instead.
     """
     if context.invoked_subcommand is not None:
         return
+    from ...ledger import find_account
     from ..web import Desk, build_app
     from .serve.listen import format_host, open_listener, quiet_signals
     from .serve.server import ServerTerms, serve_until_signal
@@ -50,5 +52,7 @@ def desk(
             print_plain(f"{place}/login")
         else:
             print_plain("Open this address in a browser; it works once, within ten minutes. Ctrl-C ends the desk.")
-            print_plain(f"{place}/enter/{opened.issue_launch(person)}")
+            # The account and not its name: a name that is given later in the browser then holds at once.
+            launched = person if has_users or by is not None else find_account()
+            print_plain(f"{place}/enter/{opened.issue_launch(launched)}")
         serve_until_signal(build_app(opened), listener, ServerTerms(GRACE_SECONDS), lambda: bool(signals))

@@ -34,20 +34,25 @@ if TYPE_CHECKING:
         SealedExam,
         SealedFactor,
         SelectionMetrics,
+        StatedHypothesis,
         WindowMetrics,
     )
 
 
 DEFLATED_LABELS = {
-    "by_trials": "deflated Sharpe, trials",
-    "by_evaluations": "… evaluations",
-    "by_clusters": "… clusters",
+    "by_clusters": "deflated Sharpe, by clusters",
+    "by_trials": "deflated Sharpe, by trials",
+    "by_evaluations": "deflated Sharpe, by evaluations",
 }
 DEFLATED_MEANS = (
-    "The deflated Sharpe is the probability that this Sharpe ratio after costs exceeds the best of that many worthless "
-    "tries. Believe the one by clusters, which the close adds: trials leave out what was tried on search, and "
-    "evaluations count near-copies as separate tries. It is informational: the gate tests the RankIC, not the Sharpe "
-    "ratio."
+    "Deflated Sharpe: the probability that the true Sharpe ratio after costs is above the best that so many worthless "
+    "tries would show. It takes their spread from this campaign's candidates, so it is too strict where many of these "
+    "work. It decides nothing: the gate tests the RankIC."
+)
+CLUSTERS_MEANS = (
+    "By clusters, the one to believe: tries are groups of candidates whose returns move together, the effective number "
+    "of tries so far. By trials: the tests on selection days alone, too few. By evaluations: every scored formula with "
+    "its near-copies, too many."
 )
 P_NOTE = (
     "p is from the distribution of t for overlapping labels on this number of days, which has fatter tails than the "
@@ -58,11 +63,18 @@ DRIFT_NOTE = (
     "so its Sharpe ratio is another one."
 )
 DAYS_NOTE = "Days with a label: those that have values, and whose label ends inside the window."
+REFUTER_LABEL = "was that found?"
+NO_REFUTER_TEST = (
+    "not looked for: these are the author's words, and no test of them was run; the gate tests the factor itself. "
+    "Beside a formula means: without what that formula explains. A |t| of 2 is the least that counts as an effect"
+)
+CASE_OTHERS = "the library and the other cases"
+"""What a case is compared with: all that was accepted, and all that waits."""
 DIRECTION_WORDS = {1: "higher values, higher returns", -1: "higher values, lower returns"}
 MIN_CLEAR_T = 2.0
 """Absolute t below which a RankIC is described as not distinguishable from zero."""
 MIN_MERIT_CHANCE = 0.005
-"""Deflated Sharpe ratio below which it is described as less than expected by chance."""
+"""Deflated Sharpe ratio below which it is shown as under one percent, since it is never zero."""
 
 P_LABEL = "p, one-sided"
 NET_LABEL = "Sharpe after costs, without drift"
@@ -84,6 +96,8 @@ class CardContext:
         The entry's figures on the sealed days, where they were opened.
     truth
         What is true of it on a synthetic market.
+    is_case
+        Whether it waits for a person: then the others beside it are the library and the cases that wait.
     """
 
     boundary: str | None
@@ -91,6 +105,7 @@ class CardContext:
     hypotheses: Mapping[str, str] = field(default_factory=dict)
     sealed: SealedFactor | None = None
     truth: PlantedTruth | None = None
+    is_case: bool = False
 
 
 @dataclass(frozen=True)
@@ -141,7 +156,7 @@ def build_card(entry: FactorEntry, curve: DailyRankICByWindow | None, context: C
         kind=f"combination of {len(members)}" if members else "factor",
         statement=hypothesis.title or ("A combination of factors" if members else "No hypothesis stated"),
         mechanism="" if members or hypothesis.either_way else hypothesis.mechanism.replace("_", " "),
-        facts=[*_list_facts(entry), *_list_truth(context.truth)],
+        facts=[*_list_facts(entry, is_case=context.is_case), *_list_truth(context.truth)],
         text="" if members else entry.text,
         explained="" if members else entry.explained,
         members=members,
@@ -161,7 +176,10 @@ def build_card(entry: FactorEntry, curve: DailyRankICByWindow | None, context: C
 def _list_notes(selection: SelectionMetrics) -> list[str]:
     """Return what the figures of a card mean, where it shows them."""
     tested = [] if selection.p_value is None else [P_NOTE]
-    return [*tested, DRIFT_NOTE, DAYS_NOTE, *([DEFLATED_MEANS] if selection.deflated_sharpe else [])]
+    deflated = selection.deflated_sharpe
+    means = [DEFLATED_MEANS] if deflated else []
+    means += [CLUSTERS_MEANS] if deflated and deflated.by_clusters is not None else []
+    return [*tested, DRIFT_NOTE, DAYS_NOTE, *means]
 
 
 def _list_members(entry: FactorEntry, context: CardContext) -> list[CardMember]:
@@ -190,15 +208,16 @@ def _describe_member(test: MemberTest, entry: FactorEntry) -> str:
     return f"{standing}; without it, on selection: RankIC {without} instead of {number(selection.rank_ic, 4)}"
 
 
-def _list_facts(entry: FactorEntry) -> list[tuple[str, str]]:
+def _list_facts(entry: FactorEntry, *, is_case: bool) -> list[tuple[str, str]]:
     own = ", its own members included" if entry.members else ""
+    nearest = f"largest correlation with {CASE_OTHERS if is_case else 'the library at the close'}{own}"
     facts = [
         ("trial", f"no. {count(entry.trial)}" if entry.trial is not None else DASH),
-        (f"largest correlation with the library at the close{own}", number(entry.library_correlation, 2, sign=True)),
+        (nearest, number(entry.library_correlation, 2, sign=True)),
     ]
     if entry.incremental:
         is_own = entry.members and {*entry.incremental.against} <= {*entry.members}
-        beside = "its own members" if is_own else "the library"
+        beside = "its own members" if is_own else CASE_OTHERS if is_case else "the library"
         facts.append((f"adds to {beside}, on search", describe_added_value(entry.incremental, beside)))
     if entry.profile:
         facts += profile_rows(entry.profile)
@@ -210,12 +229,28 @@ def _list_facts(entry: FactorEntry) -> list[tuple[str, str]]:
     elif hypothesis:
         facts.append(("expected", DIRECTION_WORDS.get(hypothesis.direction, DASH)))
         facts.append(("over", f"{any_value(hypothesis.horizon_days)} days"))
-        if late := hypothesis.stated_after_scoring:
-            beside = f"t {number(late.t, 1, sign=True)} beside its refuter {late.refuter}"
-            facts.append(("mechanism", f"stated after scoring, before the test; on search {beside}"))
+        if hypothesis.stated_after_scoring:
+            facts.append(("mechanism", "stated after scoring, before the test"))
         if hypothesis.refuted_by:
             facts.append(("would be refuted by", any_value(hypothesis.refuted_by)))
+        if refuter := describe_refuter(hypothesis):
+            facts.append((REFUTER_LABEL, refuter))
     return facts
+
+
+def describe_refuter(hypothesis: StatedHypothesis) -> str:
+    """Return whether what would refute a hypothesis was looked for, and found; empty where nothing is named."""
+    from ...evidence.originality import MIN_ADDED_T
+
+    late = hypothesis.stated_after_scoring
+    if late is None:
+        return NO_REFUTER_TEST if hypothesis.refuted_by and not hypothesis.either_way else ""
+    if late.t is None or late.rank_ic is None:
+        return f"yes: beside the rival formula {late.refuter} nothing is left on search days"
+    holds = late.rank_ic * hypothesis.direction > 0 and abs(late.t) >= MIN_ADDED_T
+    left = f"RankIC {number(late.rank_ic, 4, sign=True)}, t {number(late.t, 1, sign=True)}"
+    bar = f"the claimed sign and |t| of {number(MIN_ADDED_T, 0)} or more are asked"
+    return f"{'no' if holds else 'yes'}: beside the rival formula {late.refuter} it keeps {left} on search days; {bar}"
 
 
 def _list_truth(truth: PlantedTruth | None) -> list[tuple[str, str]]:
@@ -275,7 +310,7 @@ def _list_sealed_figures(sealed: SealedFactor) -> dict[str, str]:
 
 
 def _list_deflated(selection: SelectionMetrics) -> list[tuple[str, list[str]]]:
-    """Return the deflated Sharpe for each count of tries: trials, evaluated factors, and clusters of these."""
+    """Return the deflated Sharpe for each count of tries: clusters of evaluated factors, trials, and evaluations."""
     ratios = selection.deflated_sharpe
     if ratios is None:
         return []
@@ -283,9 +318,9 @@ def _list_deflated(selection: SelectionMetrics) -> list[tuple[str, list[str]]]:
 
 
 def _format_deflated(share: Figure) -> str:
-    """Return a deflated Sharpe ratio as a percentage, with a remark if it is near zero."""
-    text = percent(share, 0).replace(" ", "\N{NO-BREAK SPACE}")  # the cell may wrap, the figure may not
-    return f"{text}, less than chance" if share is not None and share < MIN_MERIT_CHANCE else text
+    """Return a deflated Sharpe ratio as a percentage."""
+    text = "under 1 %" if share is not None and share < MIN_MERIT_CHANCE else percent(share, 0)
+    return text.replace(" ", "\N{NO-BREAK SPACE}")  # the cell may wrap, the figure may not
 
 
 def _draw_cumulative(

@@ -11,7 +11,7 @@ from ..cli.console import stdout_console
 from ..decisions import describe_stand
 from ..figures import any_value, describe_costs, number, p_value_text, percent, plural
 from ..formula_views import summarise_formula
-from .cards import Card, CardContext, build_card
+from .cards import REFUTER_LABEL, Card, CardContext, build_card, describe_refuter
 from .report import TEMPLATE_FOLDER, environment
 
 if TYPE_CHECKING:
@@ -26,6 +26,15 @@ IDEA_LABELS = {
     "regime": "regime",
     "refuted_by": "would be refuted by",
 }
+THRESHOLD_NOTE = (
+    "Each trial on these selection days has its own threshold for p: it falls from trial to trial and rises with each "
+    "discovery, so that false acceptances stay rare over all of them."
+)
+ADDED_NOTE = (
+    "What it adds is measured three times, so the figures differ. Step incremental, on search days: beside what had "
+    "passed before this test. Step statistics, on selection days: beside all that was tested or accepted before; this "
+    "one decides. The list above, on search days: beside the library and all other cases of now, day by day."
+)
 PILL_STYLES = {"approve": "accepted", "reject": "rejected", "ask": "rejected"}
 
 
@@ -36,6 +45,7 @@ class CasePage:
     run: str
     title: str
     stands: str
+    windows: Facts
     summary: Facts
     warnings: Sequence[str]
     idea: Facts
@@ -57,16 +67,20 @@ def build_case_page(
 
     `hypothesis` is the Idea agent's record, `where` an option that names the workspace.
     """
-    card = build_card(case, case.curve, CardContext(case.boundary, case.texts))
+    card = build_card(case, case.curve, CardContext(case.boundary, case.texts, is_case=True))
+    idea = list_idea(case.hypothesis, hypothesis)
+    told = {label for label, _ in idea}  # said once: the card leaves out what stands under the idea
+    card = replace(card, facts=[fact for fact in card.facts if fact[0] not in told], notes=_list_notes(case, card))
     return CasePage(
         run=run,
         title=card.statement,
         stands=decision.sentence
         if decision
         else "It passed every step of the gate, and waits for a person's approval.",
+        windows=_list_windows(case),
         summary=_list_summary(case),
         warnings=[warning.message for warning in case.warnings],
-        idea=list_idea(case.hypothesis, hypothesis),
+        idea=idea,
         card=card,
         pill=PILL_STYLES[decision.decision] if decision else "awaiting",
         costs=describe_costs(case.costs),
@@ -81,6 +95,23 @@ def build_case_page(
         ],
         commands=[] if decision else _list_commands(run, case.id, where),
     )
+
+
+def _list_windows(case: ReviewCase) -> Facts:
+    """Return the first and last day of search and selection, each with who sees its days."""
+    windows = (
+        ("Search days", case.curve.search.dates, "agents see these alone"),
+        ("Selection days", case.curve.selection.dates, "the gate's test, which no agent has seen"),
+    )
+    return [(label, f"{days[0]} to {days[-1]}: {words}") for label, days, words in windows if days]
+
+
+def _list_notes(case: ReviewCase, card: Card) -> Sequence[str]:
+    """Return the notes of the card, with those on why figures differ within a case and thresholds between cases."""
+    if case.metrics.selection is None or case.metrics.selection.level is None:
+        return card.notes
+    gated = any(reason.step == "incremental" for reason in case.reasons)
+    return [*card.notes, THRESHOLD_NOTE, *([ADDED_NOTE] if gated and case.incremental else [])]
 
 
 def load_case_page(reviews: Reviews, name: str, where: str = "") -> tuple[dict[str, Any], CasePage]:
@@ -170,7 +201,9 @@ def list_idea(stated: StatedHypothesis | None, hypothesis: Mapping[str, Any]) ->
         return []
     if stated and stated.stated_after_scoring:  # its own words, not those of the survey
         hypothesis = stated.record()
-    return [(label, any_value(hypothesis[name])) for name, label in IDEA_LABELS.items() if hypothesis.get(name)]
+    words = [(label, any_value(hypothesis[name])) for name, label in IDEA_LABELS.items() if hypothesis.get(name)]
+    refuter = describe_refuter(stated) if stated and hypothesis.get("refuted_by") else ""
+    return [*words, *([(REFUTER_LABEL, refuter)] if refuter else [])]
 
 
 def render_case(page: CasePage) -> str:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 EMPTY_LIBRARY = "the library is empty"
 NEAREST, OF_THE_LIBRARY = "most like ", " of the library"
+ACCEPTED_HERE = "accepted on these days"
 NOT_JUDGED = "not judged: no hypothesis"
 SELF_EXPLAINED = ("alignment", "costs")
 """Steps whose recorded message holds their figures."""
@@ -58,6 +59,10 @@ def _describe(reason: GateReason, entry: FactorEntry, unstated: Sequence[str]) -
         return _describe_statistics(reason, entry) or reason.message
     if reason.step == "redundancy":
         return _describe_redundancy(reason)
+    if reason.step == "incremental" and ACCEPTED_HERE in reason.message and "least" in reason.numbers:
+        # What had passed before this test may have waited for a person, and not have been accepted.
+        left = reason.message.replace(ACCEPTED_HERE, "that had passed on these days before")
+        return f"{left}; a t of {number(reason.numbers['least'], 0)} or more is asked"
     if reason.step == "alignment" and NOT_JUDGED in reason.message and unstated:
         whose = f"not judged, as no hypothesis is stated: {', '.join(map(short_id, unstated))}"
         agreement, _, _ = reason.message.partition(f"; {NOT_JUDGED}")
@@ -74,7 +79,7 @@ def _describe_redundancy(reason: GateReason) -> str:
         return reason.message
     known = short_id(reason.message.removeprefix(NEAREST).removesuffix(OF_THE_LIBRARY))
     allowed = f"{number(most, 2)} is allowed"
-    return f"rank correlation {number(likeness, 2, sign=True)} with {known} of the library; {allowed}"
+    return f"rank correlation {number(likeness, 2, sign=True)} with {known}, the nearest accepted or waiting; {allowed}"
 
 
 def _describe_statistics(reason: GateReason, entry: FactorEntry) -> str:
@@ -83,7 +88,9 @@ def _describe_statistics(reason: GateReason, entry: FactorEntry) -> str:
     if selection is None or selection.p_value is None or selection.level is None:
         return ""
     before = plural(selection.discoveries_before or 0, "earlier discovery", "earlier discoveries")
-    threshold = f"threshold {p_value_text(selection.level)}: trial {any_value(reason.numbers.get('trial'))}, {before}"
+    threshold = (
+        f"threshold {p_value_text(selection.level)} for trial {any_value(reason.numbers.get('trial'))} after {before}"
+    )
     effect = _describe_effect(entry, selection)
     return f"p = {p_value_text(selection.p_value)} on selection ({threshold}). {effect}".strip()
 
@@ -95,9 +102,9 @@ def _describe_effect(entry: FactorEntry, selection: SelectionMetrics) -> str:
         return "The overlapping labels do not confirm the test of the ranks held."
     sign = -1 if (entry.metrics.search.rank_ic or 0.0) < 0 else 1
     rank_ic = selection.added.rank_ic if selection.added else selection.rank_ic
-    bar = "" if power is None else f"; {number(power.rank_ic_provable, 3)} would be proof"
+    bar = "" if power is None else f"; {number(power.rank_ic_provable, 3)} or more is significant"
     if power is not None and power.test == "held" and not selection.added:
-        return f"A RankIC of the ranks held of {number(power.rank_ic_provable, 3)} would be proof."
+        return f"A RankIC of the ranks held of {number(power.rank_ic_provable, 3)} or more is significant."
     if rank_ic is None:
         return ""
     figure = number(sign * rank_ic, 3)
@@ -105,7 +112,7 @@ def _describe_effect(entry: FactorEntry, selection: SelectionMetrics) -> str:
         return f"Its RankIC there is {figure}{bar}."
     missing = f" ({len(selection.not_removed)} more cannot be computed here)" if selection.not_removed else ""
     others = plural(len(selection.beside), "formula")
-    return f"What it adds to {others} tested or accepted before{missing} has a RankIC of {figure}{bar}."
+    return f"What it adds there to {others} tested or accepted before{missing} has a RankIC of {figure}{bar}."
 
 
 def describe_limit(reason: GateReason, settings: AppliedSettings | None) -> tuple[str, str]:

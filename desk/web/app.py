@@ -26,11 +26,11 @@ from ...ledger import AlphaloomError, Ledger
 from ..errors import describe_error
 from ..facts.standing import name_workspace, workspace_option
 from ..report.report import TEMPLATE_FOLDER
-from ..users import PersonScope, Signer, Users
+from ..users import GivenNames, PersonScope, Signer, Users
 from . import books, campaigns, compare, control, factors, jump, library, record, what_if
-from .access import Guards, LoginLimit, LoginPage, Sessions, find_signer
+from .access import Guards, LoginLimit, LoginPage, Sessions, find_signer, give_name, load_name
 from .pages import Page, PageRequest, Problem, render
-from .review import blind, cases, read_inbox, seal, texts
+from .review import blind, cases, read_waiting, seal, texts
 
 STATIC_FOLDER = Path(__file__).parent / "static"
 NOT_ENTERED = Problem(
@@ -65,7 +65,7 @@ class Desk:
 
     def find_signer(self, secret: str) -> Signer | None:
         """Return the person of a session, or None."""
-        return find_signer(self.sessions, self.users, secret)
+        return find_signer(self.sessions, self.users, GivenNames(self.workspace), secret)
 
     @property
     def cookie(self) -> str:
@@ -89,7 +89,7 @@ class DeskChange:
 
 
 DESK_PAGES = {
-    "/inbox": Page("inbox.html.j2", lambda asked: read_inbox(asked.ledger, asked.person, asked.now)),
+    "/inbox": Page("inbox.html.j2", read_waiting),
     "/runs": Page("runs.html.j2", campaigns.load_runs),
     "/runs/new": Page("new_campaign.html.j2", control.load_form),
     "/launches/{name}": Page("launch.html.j2", control.load_launch),
@@ -100,6 +100,7 @@ DESK_PAGES = {
     "/runs/{run}/what-if/{factor}": Page("what_if.html.j2", what_if.load_what_if),
     "/runs/{run}/cases/{case}": Page("case_desk.html.j2", cases.load_case),
     "/runs/{run}/cases/{case}/blind": Page("blind_desk.html.j2", blind.load_blind),
+    "/name": Page("name.html.j2", load_name),
     "/calibration": Page("calibration.html.j2", blind.load_calibration),
     "/runs/{run}/seal": Page("seal.html.j2", seal.load_seal),
     "/runs/{run}/alarms/{factor}": Page("alarm.html.j2", cases.load_alarm),
@@ -117,6 +118,7 @@ DESK_PAGES = {
 }
 """Every page by its address; the same address with `.json` gives its record, except that of a report."""
 DESK_CHANGES = {
+    "/name": DeskChange(PersonScope.REVIEW_DECIDE, give_name),
     "/runs/new": DeskChange(PersonScope.RUN_CONTROL, control.start_campaign),
     "/launches/{name}": DeskChange(PersonScope.RUN_CONTROL, control.change_launch),
     "/runs/{run}": DeskChange(PersonScope.RUN_CONTROL, control.change_run),

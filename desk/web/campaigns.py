@@ -110,13 +110,26 @@ class ScoredFactor:
 
 
 @dataclass(frozen=True)
+class DecidedCase:
+    """A case on which a decision stands: its formula, and who decided what and why."""
+
+    id: str
+    text: str
+    sentence: str
+
+
+@dataclass(frozen=True)
 class RunPage:
-    """One campaign: where it stands, what may be done about its process, and its factors by what was asked for."""
+    """One campaign: where it stands, what may be done about its process, and its factors by what was asked for.
+
+    `decided` has the cases on which a decision stands.
+    """
 
     id: str
     standing: dict[str, Any]
     control: control.RunControl
     has_report: bool
+    decided: list[DecidedCase]
     factors: list[ScoredFactor]
     matches: int
     total: int
@@ -143,6 +156,7 @@ def load_run(view: PageRequest) -> RunPage:
         standing=standing.record() | {"process_phase": control.read_phase(view.ledger, run.id)},
         control=control.RunControl.of(view.ledger, run, standing.state),
         has_report=(view.ledger.runs.folder(run.id) / REPORT_FILE).exists(),
+        decided=_list_decided(view.ledger, run),
         factors=found[(number - 1) * FACTORS_A_PAGE : number * FACTORS_A_PAGE],
         matches=len(found),
         total=len(lines),
@@ -152,6 +166,16 @@ def load_run(view: PageRequest) -> RunPage:
         number=number,
         pages=pages,
     )
+
+
+def _list_decided(ledger: Ledger, run: Run) -> list[DecidedCase]:
+    """Return the decided cases of a run with what people wrote."""
+    from ...evaluation import Reviews
+
+    reviews = Reviews.of(ledger, run)
+    rows = reviews.cases() if reviews.required else {}
+    decisions = [one for one in reviews.decisions() if one.factor_id in rows]
+    return [DecidedCase(one.factor_id, rows[one.factor_id].canonical, one.sentence) for one in decisions]
 
 
 def _describe(line: ScoredFactor) -> str:

@@ -81,9 +81,9 @@ def _record_with_combination(first: Prospect) -> dict[str, Any]:
     if not math.isfinite(each):
         return record
     sentence = (
-        f"As trial {first.trials + 1} on these {first.days} selection days, a combination of five unlike factors with "
-        f"a true RankIC of {each:.3f} each would be proven four times in five, before costs; a single factor needs "
-        f"{first.rank_ic_likely:.3f}."
+        f"What the {first.days} selection days can prove, as trial {first.trials + 1}: a factor with a true RankIC of "
+        f"{first.rank_ic_likely:.3f} passes four times in five, a weaker one seldom. Five unlike factors combined need "
+        f"{each:.3f} each. Costs are not counted."
     )
     if each > PUBLISHED_RANK_IC[1]:
         low, high = PUBLISHED_RANK_IC

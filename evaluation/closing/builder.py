@@ -188,13 +188,11 @@ class ResultsBuilder:
     def _is_accepted(self, row: VerdictRow) -> bool:
         return self.evaluator.reviews.word(row) == "accepted"
 
-    def _build_entry(
-        self, name: str, row: VerdictRow | None, *, selection: Mapping[str, Any] | None = None
-    ) -> dict[str, Any]:
+    def _build_entry(self, name: str, row: VerdictRow | None, *, is_case: bool = False) -> dict[str, Any]:
         evaluation = self.evaluator.scores[name]
         expression = self.evaluator.read(evaluation.text)
         search = {key: value for key, value in evaluation.sheet.items() if key != "fields"}
-        word = "awaiting" if selection else self._find_list(name, row)
+        word = "awaiting" if is_case else self._find_list(name, row)
         return {
             "id": name,
             "form": "python" if expression.code else "expression",
@@ -205,7 +203,7 @@ class ResultsBuilder:
             "reasons": self.evaluator.reviews.reasons(row)
             if row
             else [self._make_unsent_reason(name, evaluation.sheet).record()],
-            "metrics": {"search": search, "selection": selection or self._complete_selection(name, row)},
+            "metrics": {"search": search, "selection": self._complete_selection(name, row)},
             "trial": row.metrics["trial"] if row else None,
             "members": self.members.get(name),
             "library_correlation": self._measure_library_correlation(name) if word not in UNSHOWN_WORDS else None,
@@ -287,7 +285,7 @@ class ResultsBuilder:
         row, evaluator = self.verdicts[name], self.evaluator
         expression = evaluator.read(evaluator.scores[name].text)
         return {
-            **self._build_entry(name, row, selection=row.metrics["selection"]),
+            **self._build_entry(name, row, is_case=True),
             "reasons": list(row.reasons),
             "curve": self._measure_curves(name).record(),
             "boundary": str(evaluator.panel.dates[evaluator.windows.selection.start]),

@@ -121,6 +121,8 @@ def test_a_case_is_shown_and_one_decision_stands(files: Files, tmp_path: Path, c
     page = Path(lines[-1]).read_text()
     for part in ("<svg", "Why it should work", "Nearest known factors", "t on search", factor, "--approve"):
         assert part in page
+    for part in ("deflated Sharpe, by clusters", "effective number of tries", "Search days", "was that found?"):
+        assert part in page
     assert "<script" not in page
     assert reviewed(tmp_path, factor, "--ask", " ") == 1
     assert "A change needs a comment" in capsys.readouterr().err

@@ -159,6 +159,17 @@ def test_calibration_counts_what_the_sealed_days_showed(ledger: Ledger, monkeypa
     assert sum(one.count for one in ann.bins) == 3
 
 
+def test_a_judgement_after_a_decision_was_taken_back_does_not_count(desk: Desk, ledger: Ledger) -> None:
+    judge(ledger, by="ann")
+    decide(ledger, "ann")  # while it stands, bob reads the whole page
+    decide(ledger, "ann", "undo")
+    browser = TestClient(build_app(desk), base_url=HERE, follow_redirects=False)
+    browser.get(f"/enter/{desk.issue_launch('bob')}")
+    assert "does not count in your calibration" in browser.get(f"{PLACE}/blind").text
+    judge(ledger, by="bob")
+    assert [one.person for one in read_calibrations(ledger)] == ["ann"]
+
+
 def test_the_outcome_is_that_of_the_sealed_exam() -> None:
     from alphaloom.evaluation.closing import SealedExam, SealedFactor
 

@@ -73,7 +73,8 @@ def test_with_a_trial_the_selection_days_stand_beside_search() -> None:
     page = render(record(gate=gate))
     assert "RankIC +0.0200, p = 0.003 (threshold 0.0005, trial 3)." in page
     assert (
-        "p = 0.003 on selection (threshold 0.0005: trial 4, no earlier discoveries). Its RankIC there is 0.020." in page
+        "p = 0.003 on selection (threshold 0.0005 for trial 4 after no earlier discoveries). Its RankIC there is 0.020."
+        in page
     )
     assert "has not been tested" not in page
 

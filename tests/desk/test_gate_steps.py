@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from alphaloom.desk.report.cards import CardContext, build_card
+from alphaloom.desk.report.cards import CardContext, build_card, describe_refuter
 from alphaloom.desk.report.gate_steps import find_deciding_step, list_steps
-from alphaloom.evaluation.closing import FactorEntry
+from alphaloom.evaluation.closing import FactorEntry, StatedHypothesis
 
 from . import example
 
@@ -26,14 +26,29 @@ def told(entry: FactorEntry) -> str:
     return step.message
 
 
+def test_a_refuter_says_what_was_tested_and_whether_it_was_found() -> None:
+    stated = {"statement": "Attention.", "direction": 1, "refuted_by": "no drift"}
+    late = {"refuter": "close / open", "rank_ic": 0.0123, "t": 2.4}
+    said = [
+        describe_refuter(StatedHypothesis.read(stated | more))
+        for more in ({}, *({"stated_after_scoring": late | change} for change in ({}, {"t": 1.9}, {"t": None})))
+    ]
+    assert said[0].startswith("not looked for")
+    assert said[1].startswith(
+        "no: beside the rival formula close / open it keeps RankIC +0.0123, t +2.4 on search days"
+    )
+    assert [one.partition(":")[0] for one in said[2:]] == ["yes", "yes"]
+    assert describe_refuter(StatedHypothesis.read({"statement": "x"})) == ""
+
+
 POWER = {"rank_ic_provable": 0.0231, "test": "labels"}
 ADDED = {"added": {"rank_ic": 0.0059}, "beside": ["f1", "f2", "f3"], "power": POWER}
 
 
 def test_what_it_adds_stands_beside_what_would_be_proof() -> None:
     assert told(tried(ADDED)) == (
-        "p = 0.19 on selection (threshold 0.00078: trial 2, 1 earlier discovery). What it adds to 3 formulas tested or "
-        "accepted before has a RankIC of 0.006; 0.023 would be proof."
+        "p = 0.19 on selection (threshold 0.00078 for trial 2 after 1 earlier discovery). What it adds there to "
+        "3 formulas tested or accepted before has a RankIC of 0.006; 0.023 or more is significant."
     )
     assert "(2 more cannot be computed here)" in told(tried(ADDED | {"not_removed": ["f4", "f5"]}))
 
@@ -44,12 +59,12 @@ def test_the_figure_is_in_the_direction_held() -> None:
 
 
 def test_without_earlier_formulas_it_is_its_own_rank_ic() -> None:
-    assert told(tried({"power": POWER})).endswith("Its RankIC there is 0.031; 0.023 would be proof.")
+    assert told(tried({"power": POWER})).endswith("Its RankIC there is 0.031; 0.023 or more is significant.")
 
 
 def test_a_test_of_the_ranks_held_says_which_figure_is_asked() -> None:
     held = {"power": POWER | {"test": "held"}, "p_labels": 0.1}
-    assert told(tried(held)).endswith("A RankIC of the ranks held of 0.023 would be proof.")
+    assert told(tried(held)).endswith("A RankIC of the ranks held of 0.023 or more is significant.")
     assert told(tried(held | {"p_labels": 0.19})).endswith(
         "The overlapping labels do not confirm the test of the ranks held."
     )
@@ -63,7 +78,7 @@ def test_a_near_copy_says_how_near() -> None:
     numbers = {"rank_correlation": 0.8888, "most": 0.7}
     copy = {"step": "redundancy", "passed": False, "message": "most like fa8f34ef492abf4b7 of the library"}
     entry = tried({}, reasons=[copy | {"numbers": numbers}])
-    assert told(entry) == "rank correlation +0.89 with fa8f34ef4 of the library; 0.70 is allowed"
+    assert told(entry) == "rank correlation +0.89 with fa8f34ef4, the nearest accepted or waiting; 0.70 is allowed"
     twin = copy | {"message": "its members f1 and f2 say the same", "numbers": numbers}
     assert told(tried({}, reasons=[twin])) == "its members f1 and f2 say the same"
 

@@ -22,10 +22,10 @@ def test_the_order_is_fixed_and_unknown_figures_are_dashes() -> None:
 def test_capacity_says_when_nothing_is_earned() -> None:
     held = {"at_10_percent_of_volume": 2.5e9, "break_even": 0.0, "unit": ""}
     [(_, told)] = profile_rows(FactorProfile.read({"capacity": held}))
-    assert told.startswith("0: it earns nothing after costs to start with (2.5 billion at most")
+    assert told.startswith("0: it earns nothing after costs to start with (trades stay below a tenth of a day")
     [(_, told)] = profile_rows(FactorProfile.read({"capacity": held | {"break_even": 1.66e6}}))
-    assert told.startswith("1.66 million, where market impact eats the profit (2.5 billion at most")
-    assert told.endswith("in units of the prices' currency")
+    assert told.startswith("1.66 million; with more, market impact costs all that it earns (trades stay below")
+    assert told.endswith("up to 2.5 billion), in the currency of the prices")
 
 
 def test_a_spark_rises_from_zero() -> None:

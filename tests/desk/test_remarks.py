@@ -16,6 +16,7 @@ from alphaloom.desk.cli.campaign.reported import write_run_report
 from alphaloom.desk.cli.main import run_command
 from alphaloom.desk.remarks import Commentator, RemarkQuestion, find_fault
 from alphaloom.ledger import Ledger, Run
+from alphaloom.ledger.log import KeyFolder, verify_workspace
 from alphaloom.router import RouterConfig
 
 from ..router.served import Served, chatting
@@ -217,6 +218,9 @@ def test_a_report_shows_a_models_paragraph_as_text_and_the_results_hold_nothing_
     assert "A language model (openai/small) wrote the remark above. No language model wrote any other part" in page
     assert [call.intent for call in ledger.calls.of("one")] == ["account"]
     ledger.artefacts.check("one")
+    (folder / "remark.json").write_text("{}")
+    found = verify_workspace(ledger.workspace, KeyFolder(folder)).findings
+    assert "runs/one/remark.json" in [one.what for one in found]
 
 
 def test_a_run_that_is_closed_again_keeps_the_remark_that_it_has(served: Served, closing: tuple[Ledger, Path]) -> None:

@@ -14,6 +14,7 @@ from starlette.testclient import TestClient
 from alphaloom.desk.cli.main import run_command
 from alphaloom.desk.report.report import REPORT_MARK
 from alphaloom.desk.web import Desk, Sessions, build_app, what_if
+from alphaloom.desk.web.review.inbox import Inbox, Waiting
 from alphaloom.evaluation import Reviews, SearchBench
 from alphaloom.evidence import Window
 from alphaloom.ledger import Evaluation, VerdictRow
@@ -134,11 +135,24 @@ def test_a_decision_is_recorded_with_what_was_on_the_screen_and_leads_to_what_wa
         told = client.get("/inbox.json").json()["waiting"]
         assert [(one["kind"], one["href"]) for one in told[1:]] == [("resume", "/runs/r1")]
         assert f"alphaloom resume r1 --workspace {desk.workspace}" in client.get("/runs/r1").text
+        assert "ada approved it: clear reason" in client.get("/runs/r1").text
         assert "approved by you" in client.get(f"{place}.json").json()["cases"][0]["word"]
         assert CASE not in {row.factor_id for row in ledger.library.rows()}
         Reviews.of(ledger, ledger.runs.find("r1")).settle()  # as the run goes on
         assert CASE in {row.factor_id for row in ledger.library.rows()}
     assert client.post(place, headers=SAME, data={"choice": "reject", "shown": shown[1]}).status_code == 409
+
+
+def test_the_next_thing_is_the_one_below_that_still_waits_and_after_the_last_the_first() -> None:
+    def wait(*names: str) -> Inbox:
+        return Inbox(tuple(Waiting("case", "", "", "", f"/{name}") for name in names))
+
+    before = wait("a", "b", "c", "d")
+    assert before.next_after("/b", wait("a", "d")) == "/d"
+    assert before.next_after("/d", wait("b", "c")) == "/b"
+    assert before.next_after("/b", wait("b", "resume")) == "/resume"
+    assert before.next_after("/elsewhere", wait("c")) == "/c"
+    assert before.next_after("/b", wait()) == "/inbox"
 
 
 def test_the_list_of_factors_says_why_a_person_rejected_one(desk: Desk, client: TestClient) -> None:

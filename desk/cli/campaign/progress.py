@@ -147,9 +147,8 @@ def format_progress_line(progress: Progress) -> str:
     counts = progress.counts
     if not progress.evaluations_budget:
         return f"{progress.phase}: {_find_message(progress)}" if progress.message else progress.phase
-    waits = f", {counts.awaiting} to approve" if counts.awaiting else ""
     parts = [
-        f"{counts.accepted} accepted, {counts.watched} watched{waits}",
+        ", ".join(_list_outcomes(counts)),
         _format_time(progress).replace("about ", ""),
         *([f"best |t| {abs(progress.best.t):.1f}"] if progress.best else []),
         *([f"${progress.spent.usd:,.2f}"] if progress.spent.usd else []),
@@ -159,6 +158,13 @@ def format_progress_line(progress: Progress) -> str:
     for part in filter(None, parts):
         line += f"; {part}" if len(line) + len(part) + 2 <= LINE_WIDTH else ""
     return line
+
+
+def _list_outcomes(counts: Counts) -> list[str]:
+    """Return the counts of verdicts; with approval, what passed the gate is accepted only when a person approves it."""
+    passed = [f"{counts.awaiting} passed, to approve"] if counts.awaiting else []
+    accepted = [f"{counts.accepted} accepted"] if counts.accepted or not passed else []
+    return [*passed, *accepted, f"{counts.watched} watched"]
 
 
 def build_progress_panel(progress: Progress) -> RenderableType:

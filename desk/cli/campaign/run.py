@@ -37,6 +37,10 @@ if TYPE_CHECKING:
     from ....ledger import Ledger, Run
 
 
+WHAT_A_CASE_IS = (
+    "A case passed every step of the gate, and is accepted once a person approves it. A watched factor came close in "
+    "its test, and is not proven."
+)
 DEMO = Path(__file__).with_name("demo.yaml")
 
 
@@ -139,12 +143,17 @@ def _follow(start: Callable[[Show], CampaignResult], workspace: Path | None, *, 
 def _print_resume_hint(code: str, message: str, after: str, workspace: Path | None, *, as_json: bool) -> None:
     """Print why a run pauses, and the command that continues it."""
     command, _, got = after.rpartition(" ")
-    hint = f"alphaloom {after}" + (f" --workspace {workspace}" if workspace else "")
+    option = f" --workspace {workspace}" if workspace else ""
+    hint = f"alphaloom {after}{option}"
     if as_json:
         facts = {"code": code, "field": "run", "got": got, "allowed": None}
         print_object({**facts, "hint": f"{command} with: {hint}", "message": message})
-    else:
-        stderr_console().print(f"{message}; {command} with: {hint}", markup=False, soft_wrap=True)
+        return
+    lines = [f"{message}; {command} with: {hint}"]
+    if command == "review":
+        lines = [message, WHAT_A_CASE_IS, f"Decide in a browser: alphaloom desk{option}", f"Or here: {hint}"]
+    for line in lines:
+        stderr_console().print(line, markup=False, soft_wrap=True)
 
 
 def _print_result(result: CampaignResult, *, as_json: bool) -> None:

@@ -66,7 +66,8 @@ def bench(
     With bench_changes: true in policy.yaml a campaign starts only with versions that passed. Exit code 1 if one failed.
     """
     from ....campaign import Campaign
-    from ....campaign.changes import find_account, run_bench
+    from ....campaign.changes import run_bench
+    from ....ledger import find_account
     from ..campaign.progress import show_progress
 
     ready = Campaign.from_yaml(campaign, workspace=workspace, overrides=tuple(overrides or ()), ledger=ledger)

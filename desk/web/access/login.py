@@ -9,11 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from ....ledger import find_account
 from ....mcp_servers.access import Bucket
 from ...users import PERSON_SCOPES, Signer
 
 if TYPE_CHECKING:
-    from ...users import Users
+    from ...users import GivenNames, Users
     from .sessions import Sessions
 
 LOGINS_PER_NAME: Final = 5
@@ -50,16 +51,18 @@ class LoginLimit:
         return own.take(LOGINS_PER_NAME, now) or self._all.take(LOGINS_IN_ALL, now)
 
 
-def find_signer(sessions: Sessions, users: Users, secret: str) -> Signer | None:
+def find_signer(sessions: Sessions, users: Users, names: GivenNames, secret: str) -> Signer | None:
     """Return the person of a session with today's scopes; None where there is none.
 
     A session is over when its user is removed or has a new password, and one from before there were users with the
-    first user. Without users the person of a launch address may do everything.
+    first user. Without users the person of a launch address may do everything; an account signs with its given name.
     """
     session = sessions.find(secret)
     if session is None:
         return None
     if not users.all():
-        return None if session.mark else Signer(session.person, frozenset(PERSON_SCOPES))
+        account = session.person if session.person == find_account() else ""
+        signs = names.sign(session.person) if account else session.person
+        return None if session.mark else Signer(signs, frozenset(PERSON_SCOPES), account)
     user = users.find(session.person)
     return user.as_signer() if user and hmac.compare_digest(user.mark, session.mark) else None

@@ -14,7 +14,7 @@ from ...report.plots import Curve, LineChart, line_chart
 from ...report.svg import Frame, drawing, element
 
 METER_WIDTH, METER_HEIGHT = 120.0, 12.0
-RETURNS_FRAME = Frame(520, 270, left=64)
+RETURNS_FRAME = Frame(520, 270, left=78)
 """Room for a percentage of three digits behind the point."""
 FULL_RANGE, FINE_RANGE = 0.1, 0.01
 """Largest values of a chart above which its axis has whole percents, or tenths of them."""

@@ -6,7 +6,7 @@ from ...errors import DeskError
 from ...facts.library import describe_fully
 from ...revalidation import digest_entry, revalidate
 from ..pages import PageRequest
-from ..review import read_inbox, refuse_changed
+from ..review import read_waiting, refuse_changed
 from .entry import read_condition
 
 LIBRARY_CHOICES = ("revalidate", "retire")
@@ -16,6 +16,7 @@ def decide(view: PageRequest, form: dict[str, str]) -> str:
     """Record that a factor stays, or retire it, with a reason; return the page of what waits next."""
     from ....evaluation import retire_factor
 
+    before = read_waiting(view)
     choice, reason = form.get("choice", ""), " ".join(form.get("reason", "").split())
     if choice not in LIBRARY_CHOICES:
         raise DeskError("No decision was chosen.", field="choice", got=choice, allowed=LIBRARY_CHOICES, code="decision")
@@ -28,4 +29,4 @@ def decide(view: PageRequest, form: dict[str, str]) -> str:
         revalidate(view.ledger, condition.entry, facts, (reason, view.person), view.now)
     else:
         retire_factor(view.ledger, name, f"{reason} ({view.person})", view.now.date().isoformat(), "")
-    return read_inbox(view.ledger, view.person, view.now).next_after(f"/library/{name}")
+    return before.next_after(f"/library/{name}", read_waiting(view))

@@ -2,6 +2,6 @@
 
 from . import blind, cases, seal, texts
 from .cases import is_blind_for, refuse_changed, send_to_judge
-from .inbox import read_inbox
+from .inbox import read_waiting
 
-__all__ = ["blind", "cases", "is_blind_for", "read_inbox", "refuse_changed", "seal", "send_to_judge", "texts"]
+__all__ = ["blind", "cases", "is_blind_for", "read_waiting", "refuse_changed", "seal", "send_to_judge", "texts"]

@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 from ....ledger import compute_digest
-from ...blind import BlindJudgement, Calibration, parse_judgement, read_calibrations, record_judgement
+from ...blind import (
+    BlindJudgement,
+    Calibration,
+    parse_judgement,
+    read_calibrations,
+    record_judgement,
+    was_decided,
+)
 from ...report.case_page import BlindPage, load_blind_page
 from ...users import PersonScope
 from ..pages import PageRequest
@@ -14,16 +21,18 @@ from .cases import find_reviewed, refuse_changed
 
 @dataclass(frozen=True)
 class BlindCase:
-    """A case without anything that the gate found, and the digest of this page."""
+    """A case without anything that the gate found, the digest of this page, and whether a judgement will count."""
 
     blind: BlindPage
     shown: str
+    counts: bool
 
 
 def load_blind(view: PageRequest) -> BlindCase:
     """Return a case as it is shown before the first judgement."""
-    page = load_blind_page(*find_reviewed(view))
-    return BlindCase(page, compute_digest(asdict(page)))
+    reviews, name = find_reviewed(view)
+    page = load_blind_page(reviews, name)
+    return BlindCase(page, compute_digest(asdict(page)), not was_decided(reviews, name))
 
 
 def judge(view: PageRequest, form: dict[str, str]) -> str:

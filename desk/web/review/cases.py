@@ -14,7 +14,7 @@ from ...errors import DeskError
 from ...report.case_page import CasePage, load_case_page
 from ...users import PersonScope
 from ..pages import PageRequest
-from .inbox import read_inbox
+from .inbox import read_waiting
 
 if TYPE_CHECKING:
     from ....evaluation import ReviewChoice, Reviews
@@ -111,7 +111,7 @@ def _list_links(view: PageRequest, reviews: Reviews, here: str) -> list[CaseLink
 
 def decide(view: PageRequest, form: dict[str, str]) -> str:
     """Record a person's decision on a case, and return the page of what waits next."""
-    reviews, name = find_reviewed(view)
+    (reviews, name), before = find_reviewed(view), read_waiting(view)
     shown = _load_whole_case(view, reviews, name).shown
     refuse_changed(form, shown, name)
     choice = form.get("choice", "")
@@ -120,7 +120,7 @@ def decide(view: PageRequest, form: dict[str, str]) -> str:
     comment = form.get("comment", "").strip()
     request = CaseRequest(name, cast("ReviewChoice", choice), comment, view.person, view.signed_at, shown)
     decide_case(view.ledger, view.ledger.runs.find(reviews.run), request)
-    following = read_inbox(view.ledger, view.person, view.now).next_after(f"/runs/{reviews.run}/cases/{name}")
+    following = before.next_after(f"/runs/{reviews.run}/cases/{name}", read_waiting(view))
     return f"{following}?recorded={choice}"
 
 
@@ -161,9 +161,9 @@ def acknowledge(view: PageRequest, form: dict[str, str]) -> str:
     """Record that a person acknowledges an alarm, and return the page of what waits next."""
     from ....risk import acknowledge_alarm
 
-    alarm = _find_alarm(view)
+    alarm, before = _find_alarm(view), read_waiting(view)
     acknowledge_alarm(view.ledger, alarm, form.get("reason", ""), view.person, view.now)
-    return read_inbox(view.ledger, view.person, view.now).next_after(f"/runs/{alarm.run}/alarms/{alarm.factor_id}")
+    return before.next_after(f"/runs/{alarm.run}/alarms/{alarm.factor_id}", read_waiting(view))
 
 
 def _find_alarm(view: PageRequest) -> LeakAlarm:

@@ -14,6 +14,7 @@ from ...revalidation import read_revalidation_dates
 
 if TYPE_CHECKING:
     from ....ledger import Ledger
+    from ..pages import PageRequest
 
 KINDS = {
     "halt": "book halted",
@@ -64,10 +65,14 @@ class Inbox:
     waiting: tuple[Waiting, ...]
     asks_blind: bool = False
 
-    def next_after(self, href: str) -> str:
-        """Return the page of the thing that follows another, or the inbox where nothing waits."""
-        others = [one.href for one in self.waiting if one.href != href]
-        return others[0] if others else "/inbox"
+    def next_after(self, href: str, now: Inbox) -> str:
+        """Return the page of what follows a thing in this inbox and still waits `now`, the first after the last.
+
+        Where nothing of it waits, it is the first of what waits now, or the inbox.
+        """
+        places, left = [one.href for one in self.waiting], [one.href for one in now.waiting if one.href != href]
+        at = places.index(href) + 1 if href in places else 0
+        return next((one for one in (*places[at:], *places[:at], *left) if one in left), "/inbox")
 
 
 def read_inbox(ledger: Ledger, person: str, now: datetime) -> Inbox:
@@ -82,6 +87,11 @@ def read_inbox(ledger: Ledger, person: str, now: datetime) -> Inbox:
     order = {kind: place for place, kind in enumerate(KINDS)}
     waiting = tuple(sorted(found, key=lambda one: (order[one.kind], one.since, one.href)))
     return Inbox(waiting, read_policy(ledger.workspace).judge_blind)
+
+
+def read_waiting(view: PageRequest) -> Inbox:
+    """Return what waits for the person who asks."""
+    return read_inbox(view.ledger, view.person, view.now)
 
 
 def _list_cases(ledger: Ledger, person: str) -> Iterator[Waiting]:
@@ -128,7 +138,7 @@ def _list_reviewed(ledger: Ledger) -> Iterator[Waiting]:
             continue
         if SealRequests(ledger, run.id).waits():
             continue
-        words = "All its cases are decided. Until it is resumed, you may change a decision of yours."
+        words = "All its cases are decided: open it and press Resume. Until then you may change a decision of yours."
         yield Waiting("resume", run.id, words, run.started_at, f"/runs/{run.id}")
 
 

@@ -9,7 +9,7 @@ from ...decisions import decide_seal, find_seal_request, list_seal_facts
 from ...errors import DeskError
 from ..pages import PageRequest
 from .cases import refuse_changed
-from .inbox import read_inbox
+from .inbox import read_waiting
 
 SEAL_CHOICES = ("agree", "refuse")
 
@@ -58,6 +58,7 @@ def load_seal(view: PageRequest) -> SealPage:
 
 def decide(view: PageRequest, form: dict[str, str]) -> str:
     """Record a person's decision on a request, and return the page of what waits next."""
+    before = read_waiting(view)
     page = load_seal(view)
     refuse_changed(form, page.shown, page.run)
     choice = form.get("choice", "")
@@ -65,4 +66,4 @@ def decide(view: PageRequest, form: dict[str, str]) -> str:
         raise DeskError("No decision was chosen.", field="choice", got=choice, allowed=SEAL_CHOICES, code="decision")
     seals, _ = find_seal_request(view.ledger, page.run)
     decide_seal(seals, (choice == "agree", form.get("reason", "").strip()), (view.person, view.signed_at), page.shown)
-    return read_inbox(view.ledger, view.person, view.now).next_after(f"/runs/{page.run}/seal")
+    return before.next_after(f"/runs/{page.run}/seal", read_waiting(view))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import DeskError
 from ...facts.texts import ShownText, release_text
 from ..pages import PageRequest
-from .inbox import read_inbox
+from .inbox import read_waiting
 
 if TYPE_CHECKING:
     from ....news import NewsStore
@@ -29,10 +29,11 @@ def load_text(view: PageRequest) -> TextPage:
 
 def release(view: PageRequest, form: dict[str, str]) -> str:
     """Release a text with a reason, and return the page of what waits next."""
+    before = read_waiting(view)
     with _open_store(view) as store:
         name = _find_text(store, view.path["text"])
         release_text(store, name, (view.person, form.get("reason", "")), None, view.now)
-    return read_inbox(view.ledger, view.person, view.now).next_after(f"/texts/{name}")
+    return before.next_after(f"/texts/{name}", read_waiting(view))
 
 
 def _open_store(view: PageRequest) -> NewsStore:

@@ -102,6 +102,13 @@ document.addEventListener("keydown", press);
 for (const choice of document.querySelectorAll("[data-needs-words]"))
   choice.form.addEventListener("change", () => { choice.form.querySelector("textarea").required = choice.checked; });
 
+// A table that goes on beyond its box says so.
+const markOverflow = () => {
+  for (const box of document.querySelectorAll(".scroll")) box.classList.toggle("overflows", box.scrollWidth > box.clientWidth + 1);
+};
+markOverflow();
+addEventListener("resize", markOverflow);
+
 for (const part of document.querySelectorAll("[data-live]")) {
   const source = new EventSource(part.dataset.live);
   // The server renders it from a template that escapes all text.

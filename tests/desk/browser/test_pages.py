@@ -107,7 +107,7 @@ def test_a_case_and_an_alarm_are_decided_by_keyboard_across_a_restart(browser: A
     page.keyboard.press("Tab")
     page.keyboard.press("1")
     page.keyboard.press("Control+Enter")
-    page.wait_for_url(f"**/alarms/{LEAK}")
+    page.wait_for_url(f"**/alarms/{LEAK}?recorded=approve")
     page.keyboard.press("c")
     page.keyboard.type("both fields are of the close")
     page.keyboard.press("Control+Enter")
@@ -206,7 +206,7 @@ def test_pages_work_without_script_and_at_200_percent(browser: Any, server: Serv
     page.check("input[value=reject]")
     page.fill("textarea", "too thin")
     page.click("button.main")
-    assert page.url.endswith(f"/alarms/{LEAK}")
+    assert page.url.endswith(f"/alarms/{LEAK}?recorded=reject")
     context.close()
 
 
