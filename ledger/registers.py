@@ -37,6 +37,12 @@ class CallRegister(Register[ModelCall]):
         calls = self.find("key = ?", key, order="seq")
         return calls[0] if calls else None
 
+    def list_bodies(self) -> list[tuple[str, str, str]]:
+        """Return time, run and JSON of every call, in the order of arrival."""
+        return [
+            (at, run, body) for at, run, body in self._database.rows("SELECT at, run, body FROM calls ORDER BY seq")
+        ]
+
     def before(self, run: str, at: str, most: int) -> list[ModelCall]:
         """Return the last calls of a run that were answered up to an instant, the last one first."""
         return self.find("run = ? AND at <= ?", run, at, order=f"seq DESC LIMIT {int(most)}")

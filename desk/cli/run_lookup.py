@@ -116,12 +116,25 @@ def open_record(place: Path) -> Iterator[Ledger]:
     WorkspaceError
         The folder holds no record.
     """
-    from ...ledger import Ledger, WorkspaceError
+    from ...ledger import Ledger
+
+    with Ledger.open(find_record(place), clock=lambda: datetime.now(UTC)) as ledger:
+        yield ledger
+
+
+def find_record(place: Path) -> Path:
+    """Return a folder that holds a record.
+
+    Raises
+    ------
+    WorkspaceError
+        It holds none.
+    """
+    from ...ledger import WorkspaceError
     from ...ledger.database import has_record
 
     if not has_record(place):
         reason = "there is no ledger in it" if place.is_dir() else "it is not there"
         hint = "Name a workspace with --workspace DIR, or begin one: alphaloom run, or alphaloom library add."
         raise WorkspaceError(f"There is no record at {place}: {reason}.", field="--workspace", hint=hint)
-    with Ledger.open(place, clock=lambda: datetime.now(UTC)) as ledger:
-        yield ledger
+    return place
