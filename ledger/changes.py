@@ -6,7 +6,6 @@ changes what it serves without a change here, so nothing could write a row befor
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import date
@@ -80,10 +79,10 @@ def list_changes(
 def _list_served(ledger: Ledger) -> Iterator[ChangeRow]:
     """Yield the changes of models as they were served, the newest first."""
     asked = {run.id: list_asked_models(run.config) for run in ledger.runs.all()}
-    rows = [(at, run, json.loads(body)) for at, run, body in ledger.calls.list_bodies()]
-    calls = [(name_served(asked.get(run, {}), body), run, read_served(body)) for _, run, body in rows]
+    rows = ledger.calls.list_bodies()
+    calls = [(name_served(asked.get(run, {}), body), run, read_served(body)) for _, run, _, body in rows]
     for place, before in reversed([*find_served_changes(calls)]):
-        (at, run, _), (name, _, after) = rows[place], calls[place]
+        (at, run, _, _), (name, _, after) = rows[place], calls[place]
         yield ChangeRow(at, run, SERVED, name, "changed", before, after, "", "")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -37,11 +38,10 @@ class CallRegister(Register[ModelCall]):
         calls = self.find("key = ?", key, order="seq")
         return calls[0] if calls else None
 
-    def list_bodies(self) -> list[tuple[str, str, str]]:
-        """Return time, run and JSON of every call, in the order of arrival."""
-        return [
-            (at, run, body) for at, run, body in self._database.rows("SELECT at, run, body FROM calls ORDER BY seq")
-        ]
+    def list_bodies(self) -> list[tuple[str, str, str, dict[str, Any]]]:
+        """Return time, run, key and the other fields of every call, in the order of arrival."""
+        rows = self._database.rows("SELECT at, run, key, body FROM calls ORDER BY seq")
+        return [(at, run, key, json.loads(body)) for at, run, key, body in rows]
 
     def before(self, run: str, at: str, most: int) -> list[ModelCall]:
         """Return the last calls of a run that were answered up to an instant, the last one first."""

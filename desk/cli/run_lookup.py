@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from ..facts.model_spend import REMARK_MODELS
 from ..facts.standing import DEFAULT_WORKSPACE
@@ -15,6 +15,8 @@ from .console import stderr_console
 
 if TYPE_CHECKING:
     from ...ledger import Ledger, Run
+
+T = TypeVar("T")
 
 
 def locate_run(run: str, workspace: Path | None) -> tuple[str, Path]:
@@ -118,18 +120,30 @@ def open_record(place: Path) -> Iterator[Ledger]:
     """
     from ...ledger import Ledger
 
-    with Ledger.open(find_record(place), clock=lambda: datetime.now(UTC)) as ledger:
+    with Ledger.open(_find_record(place), clock=lambda: datetime.now(UTC)) as ledger:
         yield ledger
 
 
-def find_record(place: Path) -> Path:
-    """Return a folder that holds a record.
+def read_ledger(place: Path, work: Callable[[Ledger], T]) -> T:
+    """Return what a function reads from the record of a workspace, in which nothing is written.
+
+    A record of a version without the log gets it before.
 
     Raises
     ------
     WorkspaceError
-        It holds none.
+        The folder holds no record.
     """
+    from ...ledger import Ledger
+    from ...ledger.log import is_logged
+
+    if not is_logged(_find_record(place)):
+        Ledger.open(place, clock=lambda: datetime.now(UTC)).close()
+    return Ledger.read(place, work)
+
+
+def _find_record(place: Path) -> Path:
+    """Return a folder that holds a record, or raise `WorkspaceError`."""
     from ...ledger import WorkspaceError
     from ...ledger.database import has_record
 

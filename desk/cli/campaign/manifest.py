@@ -11,7 +11,7 @@ import typer
 from ...figures import DASH, count, money, number, p_value_text, plural
 from ..console import print_object, print_plain
 from ..options import AsJson, RunName, Workspace, refuse_existing
-from ..run_lookup import locate_run
+from ..run_lookup import locate_run, read_ledger
 
 COLUMN_WIDTH = 12
 MAX_SPLITS_SHOWN = 10
@@ -34,9 +34,8 @@ def manifest(
     name, place = locate_run(run, workspace)
     from ....evaluation import find_campaign
     from ....evaluation.manifest import build_manifest
-    from ....ledger import Ledger
 
-    record = Ledger.read(place, lambda ledger: build_manifest(ledger, find_campaign(ledger, name)))
+    record = read_ledger(place, lambda ledger: build_manifest(ledger, find_campaign(ledger, name)))
     if out:
         from ....ledger import write_json
 

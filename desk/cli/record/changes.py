@@ -12,7 +12,7 @@ from ...facts.changes import describe_bench, describe_change
 from ...facts.standing import DEFAULT_WORKSPACE
 from ..console import print_object, print_plain
 from ..options import AsJson, LedgerAddress, Overrides, Workspace, check_campaign_file
-from ..run_lookup import find_record
+from ..run_lookup import read_ledger
 
 Since = Annotated[
     datetime | None, typer.Option("--since", formats=["%Y-%m-%d"], help="The first day (UTC); all by default.")
@@ -30,12 +30,10 @@ def changes(since: Since = None, kind: Kind = None, workspace: Workspace = None,
     differs is one row, with its difference. The first run of a workspace records what was in use then. A model is
     served in another version than before where its server says so: that is read from the calls.
     """
-    from ....ledger import CHANGE_KINDS, Ledger, list_changes
+    from ....ledger import CHANGE_KINDS, list_changes
 
     day, kinds = since.date() if since else None, [kind] if kind else CHANGE_KINDS
-    rows = Ledger.read(
-        find_record(workspace or DEFAULT_WORKSPACE), lambda ledger: list_changes(ledger, since=day, kinds=kinds)
-    )
+    rows = read_ledger(workspace or DEFAULT_WORKSPACE, lambda ledger: list_changes(ledger, since=day, kinds=kinds))
     if as_json:
         print_object({"changes": [row.record() for row in rows]})
         return
