@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MONTH_CHARS: Final = len("2026-01")
 SLOW_SHARE: Final = 0.95
 LEAST_MONTHS: Final = 2
-MAX_CHANGES_SHOWN: Final = 20
+MAX_VERSIONS_SHOWN: Final = 20
 MAX_REASONS_SHOWN: Final = 3
 SCORED: Final = "scored"
 MOST_DECISIONS: Final = 1_000_000
@@ -284,11 +284,11 @@ def _describe_versions(changes: Sequence[ChangeRow]) -> Iterator[str]:
     kinds = Counter(row.kind for row in changes).most_common()
     said = ", ".join(f"{kind} {count(times)}" for kind, times in kinds)
     yield f"versions: {plural(len(changes), 'change')} ({said})" if changes else "versions: none changed"
-    for row in changes[:MAX_CHANGES_SHOWN]:
+    for row in changes[:MAX_VERSIONS_SHOWN]:
         line = describe_change(row)
         yield f"  {line.at}  {line.label}: {line.digests}, first used by {line.run}"
-    if changes[MAX_CHANGES_SHOWN:]:
-        yield f"  and {count(len(changes) - MAX_CHANGES_SHOWN)} more: alphaloom record changes"
+    if changes[MAX_VERSIONS_SHOWN:]:
+        yield f"  and {count(len(changes) - MAX_VERSIONS_SHOWN)} more: alphaloom record changes"
 
 
 def _describe_calls(months: Sequence[CallMonth]) -> Iterator[str]:

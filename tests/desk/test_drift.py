@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from alphaloom.desk.cli.main import run_command
-from alphaloom.ledger import Attempt, Ledger, ModelCall, Pass, Run, Sighting, WindowKey, Wish
+from alphaloom.ledger import Attempt, Ledger, ModelCall, Pass, Run, Sighting, Stage, WindowKey, Wish
 from alphaloom.router.calls import REPAIR_OPENING
 
 NAMES = ("A", "B")
@@ -50,7 +50,7 @@ def place(tmp_path: Path) -> Path:
             ledger.runs.start(Run(run, config, 1, "prices", clock.now.isoformat()))
             for number, call in enumerate(CALLS[run]):
                 record_call(ledger, clock, run, number, call)
-            stages = ("scored", "parse") if run == "r1" else ("scored", "causal", "causal")
+            stages: tuple[Stage, ...] = ("scored", "parse") if run == "r1" else ("scored", "causal", "causal")
             for number, stage in enumerate(stages):
                 ledger.attempts.add(Attempt(run, f"k{number}", "h", "x", None, stage, ""))
             decision = {"rulings": [{"asset": "A", "refusals": refusals} for refusals in SIGNALS[run]]}
