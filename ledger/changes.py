@@ -110,7 +110,8 @@ def find_served_changes(calls: Iterable[tuple[str, str, str]]) -> Iterator[tuple
     ----------
     calls
         Model, run and version as served of each call, in the order of arrival; an empty version is left out. The first
-        version of a model is no change.
+        version of a model is no change, and neither is one that says more or less of the same: a busy server may not
+        have told its program's version.
     """
     known: dict[str, dict[str, list[str]]] = {}
     last: dict[str, str] = {}
@@ -120,8 +121,14 @@ def find_served_changes(calls: Iterable[tuple[str, str, str]]) -> Iterator[tuple
         runs = known.setdefault(model, {})
         own = runs.setdefault(run, [])
         recent = {version for earlier in [*runs][-RUNS_COMPARED:] for version in runs[earlier]} | {*own}
-        if recent and served not in recent:
+        told = [one for one in recent if not any(_says_less(one, other) for other in recent)]
+        if told and not any(served == one or _says_less(served, one) or _says_less(one, served) for one in told):
             yield place, last[model]
         if served not in own:
             own.append(served)
         last[model] = served
+
+
+def _says_less(version: str, other: str) -> bool:
+    """Return whether a version is the beginning of another one, without what the other has in brackets."""
+    return other.startswith(f"{version} (")

@@ -33,7 +33,7 @@ def test_a_call_has_what_its_server_named_and_a_new_version_is_a_change(
 
     def ask(*texts: str) -> None:
         async def converse() -> None:
-            router = build(models={"small": settings}, health={"probe_seconds": 1.0})
+            router = build(models={"small": settings}, health={"probe_seconds": 20.0})
             for text in texts:
                 await router.ask(task(text))
             await router.close()
@@ -67,6 +67,8 @@ def test_machines_that_answer_in_turn_change_once_and_a_return_after_other_runs_
         ("m", "r1", "b", "a"), ("m", "r5", "a", "b")
     ]  # fmt: skip  # a table
     assert not [*find_served_changes([("m", "r1", "a"), ("m", "r1", ""), ("n", "r1", "b")])]
+    more = [("m", "r1", version) for version in ("a", "a (f)", "a", "a (f) (v 1)", "a (f)", "a (f) (v 2)", "a (g)")]
+    assert [place for place, _ in find_served_changes(more)] == [5, 6]
 
 
 @pytest.mark.parametrize(
