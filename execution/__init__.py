@@ -34,6 +34,13 @@ if TYPE_CHECKING:
         OrderRuling as OrderRuling,
     )
     from .halt import Halt as Halt, HaltSwitch as HaltSwitch, list_releases as list_releases
+    from .order_rates import (
+        NEAR_SHARE as NEAR_SHARE,
+        AccountDay as AccountDay,
+        OrderMessage as OrderMessage,
+        RateCount as RateCount,
+        count_rates as count_rates,
+    )
     from .orders import (
         FINAL_REPORTS as FINAL_REPORTS,
         PRICE_UNITS as PRICE_UNITS,
@@ -68,6 +75,7 @@ else:
             "errors": "ExecutionError",
             "gate": "GateState ORDER_RULES ORDER_RULE_UNITS OrderGate OrderLimits OrderRuling",
             "halt": "Halt HaltSwitch list_releases",
+            "order_rates": "NEAR_SHARE AccountDay OrderMessage RateCount count_rates",
             "orders": "FINAL_REPORTS PRICE_UNITS US_PER_SECOND ChildOrder ExecutionReport ParentOrder Side Venue",
             "policy": "EXECUTION_FILE ExecutionPolicy read_execution_policy",
             "routing": "RouteSlice VenueQuote VenueRoute route_order",

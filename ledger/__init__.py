@@ -13,6 +13,8 @@ from ..lazy import lazy_names
 if TYPE_CHECKING:
     from .changes import (
         CHANGE_EVENT as CHANGE_EVENT,
+        CHANGE_KINDS as CHANGE_KINDS,
+        SERVED as SERVED,
         VERSION_KINDS as VERSION_KINDS,
         ChangeRow as ChangeRow,
         ChangeWord as ChangeWord,
@@ -87,7 +89,9 @@ else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
-            "changes": "CHANGE_EVENT VERSION_KINDS ChangeRow ChangeWord VersionKind find_account list_changes",
+            "changes": (
+                "CHANGE_EVENT CHANGE_KINDS SERVED VERSION_KINDS ChangeRow ChangeWord VersionKind find_account list_changes"
+            ),
             "database.locks": "wait_while_locked",
             "digest": "JSON canonical_json compute_digest list_texts",
             "errors": (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -97,6 +98,11 @@ class Library:
             self._names.fingerprints.keep(session, window[-1], observed.window.fingerprint, self._now())
             seen = {"subject": observed.factor_id} | name_columns(window)
             session.append("watches", seen | {"at": self._now(), "body": canonical_json(observed.about)})
+
+    def list_panels(self) -> list[tuple[str, str, str, str]]:
+        """Return time, data set, digest of the panel and last new day of each observation, in the order of arrival."""
+        rows = self._database.rows("SELECT at, dataset, body, last_day FROM watches ORDER BY id")
+        return [(at, dataset, str(json.loads(body).get("panel", "")), last) for at, dataset, body, last in rows]
 
     def watched(self, window: WindowKey) -> int:
         """Count the factors that were observed on new days whose data a window shares."""

@@ -123,7 +123,8 @@ class ModelCall:
 
     `attempts` is how often it was sent; 0 means that the reply came from another run's record and cost nothing.
     `tenant` is on whose behalf it was made (its deployer), `vendor` who made the model, `provider` through whom it was
-    asked (`offline` is the program itself); each is empty if that is not known.
+    asked (`offline` is the program itself), `served` the version of model and server as the server named it; each is
+    empty if that is not known.
     """
 
     key: str
@@ -142,6 +143,7 @@ class ModelCall:
     tenant: str = ""
     vendor: str = ""
     provider: str = ""
+    served: str = ""
 
 
 @dataclass(frozen=True)

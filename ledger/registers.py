@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,11 @@ class CallRegister(Register[ModelCall]):
         """Return the first call with this key, of whichever run; None if it was never answered."""
         calls = self.find("key = ?", key, order="seq")
         return calls[0] if calls else None
+
+    def list_bodies(self) -> list[tuple[str, str, str, dict[str, Any]]]:
+        """Return time, run, key and the other fields of every call, in the order of arrival."""
+        rows = self._database.rows("SELECT at, run, key, body FROM calls ORDER BY seq")
+        return [(at, run, key, json.loads(body)) for at, run, key, body in rows]
 
     def before(self, run: str, at: str, most: int) -> list[ModelCall]:
         """Return the last calls of a run that were answered up to an instant, the last one first."""

@@ -318,6 +318,11 @@ class Holds:
         ]
         return [call for call in matches if tenant is None or call.tenant == tenant]
 
+    def list_starts(self) -> dict[tuple[str, str], str]:
+        """Return when the last reservation of each call was made, by run and key."""
+        rows = self._database.rows("SELECT run, key, at FROM holds ORDER BY id")
+        return {(run, key): at for run, key, at in rows}
+
     def close(self) -> None:
         """Give up the liveness lock of this process; its open reservations lapse."""
         self._presence.close()

@@ -6,21 +6,24 @@ import json
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from secrets import token_bytes
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from .database.home import Home, has_record
-from .database.protocol import explained
+from .database.protocol import Transaction, explained
+from .database.reading import ReadDatabase
 from .database.register import Register
 from .digest import canonical_json
 from .errors import AlphaloomError
+from .files.objects import Bodies
 from .files.private import make_folder
 from .library import Library
 from .log.keys import KeyFolder
 from .log.leaves import LoggedDatabase, LoggedTransaction
+from .log.reader import read_session
 from .log.signing import CheckpointSigner, begin_log, is_empty
 from .log.upkeep.erasure import ErasureRecord
 from .postgres.connection import PostgresLink
@@ -33,6 +36,7 @@ from .trials import TrialRecord
 if TYPE_CHECKING:
     from .calls.heads import Head
 
+T = TypeVar("T")
 AT_HAND_BYTES = 4 << 20
 """Characters of JSON text that are cached, those read last; as Python objects they take about five times as much."""
 
@@ -73,16 +77,18 @@ class Ledger:
     """
 
     def __init__(self, home: Home, now: Callable[[], str], keys: KeyFolder, draw_salt: Callable[[int], bytes]) -> None:
-        self._home, self._now = home, now
-        self.workspace = home.workspace
         is_new = not has_record(home.workspace)
-        opened, self.objects = home.opened(
-            lambda session, put: begin_log(LoggedTransaction(session, draw_salt), put, now)
-        )
-        self.signer = CheckpointSigner(opened, keys, now, draw_salt, self.workspace)
-        database = self._database = LoggedDatabase(opened, draw_salt, self.signer.schedule)
-        if is_new or (is_empty(opened) and not any((self.workspace / "runs").iterdir())):
+        opened, objects = home.opened(lambda session, put: begin_log(LoggedTransaction(session, draw_salt), put, now))
+        self.signer = CheckpointSigner(opened, keys, now, draw_salt, home.workspace)
+        if is_new or (is_empty(opened) and not any((home.workspace / "runs").iterdir())):
             self.signer.begin()
+        self._lay_registers(home, LoggedDatabase(opened, draw_salt, self.signer.schedule), objects, now, keys)
+
+    def _lay_registers(
+        self, home: Home, database: LoggedDatabase, objects: Bodies, now: Callable[[], str], keys: KeyFolder
+    ) -> None:
+        self._home, self._now, self._database = home, now, database
+        self.workspace, self.objects = home.workspace, objects
         self.runs = RunRecord(database, self.workspace / "runs", now)
         self.trials = TrialRecord(database, now)
         self.attempts = Register(database, "attempts", Attempt, now)
@@ -124,6 +130,27 @@ class Ledger:
                 home.refuse_lost()
             make_folder(workspace / "runs")
             return cls(home, lambda: clock().isoformat(), keys or KeyFolder.of_user(), draw_salt)
+
+    @classmethod
+    def read(cls, workspace: Path, work: Callable[[Ledger], T], until: date | None = None) -> T:
+        """Return what a function reads from the record of a workspace, in one transaction in which nothing is written.
+
+        The function gets a ledger that refuses to write, signs nothing and records no heads of tool calls. It must not
+        keep it. `until` leaves out the rows that were recorded after a day (UTC).
+
+        Raises
+        ------
+        WorkspaceError
+            If there is no record, it was written before the log existed or by a newer Alphaloom, or cannot be read.
+        """
+
+        def read(session: Transaction, objects: Bodies) -> T:
+            ledger, home = cls.__new__(cls), Home.of(workspace)
+            rows = LoggedDatabase(ReadDatabase(session, until, is_file=not home.address), token_bytes)
+            ledger._lay_registers(home, rows, objects, str, KeyFolder.of_user())
+            return work(ledger)
+
+        return read_session(workspace, read)
 
     def __enter__(self) -> Self:
         """Return the ledger."""

@@ -43,9 +43,9 @@ def array(meaning: str) -> JsonSchema:
     return _describe("array", meaning)
 
 
-def mapping(meaning: str) -> JsonSchema:
-    """Return the schema of an object; the meaning names its keys."""
-    return _describe("object", meaning)
+def mapping(meaning: str, *, null: bool = False) -> JsonSchema:
+    """Return the schema of an object, or of None too; the meaning names its keys."""
+    return _describe("object", meaning, null=null)
 
 
 def _describe(kind: str, meaning: str, *, null: bool = False) -> JsonSchema:

@@ -27,9 +27,9 @@ class _ConfigModel(BaseModel):
 
 Digest: TypeAlias = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 """32 bytes in hexadecimal."""
-PINNABLE_PROVIDER = "hosted_vllm"
-"""The provider whose connections can be pinned to one certificate."""
-SERVER_PROVIDERS = ("openai", PINNABLE_PROVIDER)
+VLLM_PROVIDER = "hosted_vllm"
+"""The provider of vLLM servers; their connections alone can be pinned to one certificate."""
+SERVER_PROVIDERS = ("openai", VLLM_PROVIDER)
 """Providers whose connections are made here: the OpenAI protocol, which self-hosted servers implement."""
 
 
@@ -178,9 +178,9 @@ class ModelSettings(_ConfigModel):
         parts = urlsplit(self.api_base)
         if parts.scheme == "http" and not _is_this_machine(parts.hostname or ""):
             raise ValueError("an attested model is asked over https, or over http on this machine (a tunnel's end)")
-        if parts.scheme == "https" and self.model.partition("/")[0] != PINNABLE_PROVIDER:
+        if parts.scheme == "https" and self.model.partition("/")[0] != VLLM_PROVIDER:
             raise ValueError(
-                f"only {PINNABLE_PROVIDER}/ models can be held to a certificate: write model: {PINNABLE_PROVIDER}/NAME"
+                f"only {VLLM_PROVIDER}/ models can be held to a certificate: write model: {VLLM_PROVIDER}/NAME"
             )
         return self
 

@@ -31,9 +31,11 @@ from .news import commands as news
 from .options import FormulaCommand
 from .record import (
     changes as record_changes,
+    drift as record_drift,
     erase as record_erase,
     explain as record_explain,
     keys as record_keys,
+    order_rates as record_order_rates,
     share,
     verify as record_verify,
 )
@@ -108,6 +110,8 @@ record.command(short_help="Sign another desk's checkpoint.")(share.witness)
 record.command(short_help="Keep the checkpoint that a witness signed.")(share.keep)
 record.command(short_help="Accept an older or another record in a folder.")(share.acknowledge)
 record.command(short_help="List what changed: models, prompts, router, policy.")(record_changes.changes)
+record.command(short_help="Say what drifted month by month.")(record_drift.drift)
+record.command(short_help="Say how fast books sent orders.")(record_order_rates.order_rates)
 record.command(short_help="Try changed models, prompts and a router on fixed markets.")(record_changes.bench)
 record.command(short_help="Erase a person's name, or a stored text.")(record_erase.erase)
 record.command(short_help="Erase the texts of old model calls.")(record_erase.retain)

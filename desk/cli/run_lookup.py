@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from ..facts.model_spend import REMARK_MODELS
 from ..facts.standing import DEFAULT_WORKSPACE
@@ -15,6 +15,8 @@ from .console import stderr_console
 
 if TYPE_CHECKING:
     from ...ledger import Ledger, Run
+
+T = TypeVar("T")
 
 
 def locate_run(run: str, workspace: Path | None) -> tuple[str, Path]:
@@ -116,12 +118,37 @@ def open_record(place: Path) -> Iterator[Ledger]:
     WorkspaceError
         The folder holds no record.
     """
-    from ...ledger import Ledger, WorkspaceError
+    from ...ledger import Ledger
+
+    with Ledger.open(_find_record(place), clock=lambda: datetime.now(UTC)) as ledger:
+        yield ledger
+
+
+def read_ledger(place: Path, work: Callable[[Ledger], T]) -> T:
+    """Return what a function reads from the record of a workspace, in which nothing is written.
+
+    A record of a version without the log gets it before.
+
+    Raises
+    ------
+    WorkspaceError
+        The folder holds no record.
+    """
+    from ...ledger import Ledger
+    from ...ledger.log import is_logged
+
+    if not is_logged(_find_record(place)):
+        Ledger.open(place, clock=lambda: datetime.now(UTC)).close()
+    return Ledger.read(place, work)
+
+
+def _find_record(place: Path) -> Path:
+    """Return a folder that holds a record, or raise `WorkspaceError`."""
+    from ...ledger import WorkspaceError
     from ...ledger.database import has_record
 
     if not has_record(place):
         reason = "there is no ledger in it" if place.is_dir() else "it is not there"
         hint = "Name a workspace with --workspace DIR, or begin one: alphaloom run, or alphaloom library add."
         raise WorkspaceError(f"There is no record at {place}: {reason}.", field="--workspace", hint=hint)
-    with Ledger.open(place, clock=lambda: datetime.now(UTC)) as ledger:
-        yield ledger
+    return place

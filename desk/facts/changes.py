@@ -17,7 +17,10 @@ _WORDS: Final = {"beginning": "on record from here", "new": "new", "changed": "c
 
 @dataclass(frozen=True)
 class ChangeLine:
-    """One change as it is shown: when, what, by whom, in which run, the digests, and the lines of its diff."""
+    """One change as it is shown: when, what, by whom, in which run, the digests, and the lines of its diff.
+
+    Of a model as it was served, `digests` are the versions as the server names them.
+    """
 
     at: str
     label: str
@@ -31,9 +34,11 @@ class ChangeLine:
 def describe_change(row: ChangeRow) -> ChangeLine:
     """Return a change in words, with keys masked and invisible characters made visible."""
     from ...factors.describe import replace_invisible
+    from ...ledger import SERVED
     from ...router import mask_keys
 
-    before, after = row.before[:DIGEST_CHARS], row.after[:DIGEST_CHARS]
+    cut = None if row.kind == SERVED else DIGEST_CHARS
+    before, after = (replace_invisible(mask_keys(text[:cut])) for text in (row.before, row.after))
     label, word = replace_invisible(mask_keys(f"{row.kind} {row.name}")), _WORDS[row.what]
     at = row.at[:16].replace("T", " ")
     diff = tuple(replace_invisible(line) for line in mask_keys(row.diff).splitlines())

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
-from ...ledger import list_changes
+from ...ledger import CHANGE_KINDS, list_changes
 from ..errors import DeskError
 from ..facts.changes import ChangeLine, describe_bench, describe_change
 from ..facts.record_log import RecordCheck, describe_record_log, read_record_log
@@ -133,7 +133,7 @@ def load_record(view: PageRequest) -> RecordPage:
         finally:
             _verifying.release()
     listed = [run.id for run in campaigns[:RUNS_LISTED]]
-    changes = [describe_change(row) for row in list_changes(view.ledger, most=CHANGES_SHOWN)]
+    changes = [describe_change(row) for row in list_changes(view.ledger, kinds=CHANGE_KINDS, most=CHANGES_SHOWN)]
     return RecordPage(
         asked, checks, missed, calls, log, listed, len(campaigns), list_deeds(view), changes, _find_bench(view.ledger),
         _list_overrides(view),

@@ -77,7 +77,12 @@ def _classify_endpoint(address: str | None) -> str:
 
 
 def _read_served(call: ModelCall, ledger: Ledger) -> str:
-    """Return the version of the model as its server named it; empty where it did not, or the reply is gone."""
+    """Return the version of the model as its server named it; empty where it did not.
+
+    Older records have it in the reply, which may be gone.
+    """
+    if call.served:
+        return call.served
     try:
         return str(json.loads(ledger.objects.get(call.reply)).get("served", ""))
     except (LedgerError, OSError, ValueError, AttributeError):

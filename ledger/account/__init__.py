@@ -9,7 +9,6 @@ from ...lazy import lazy_names
 if TYPE_CHECKING:
     from .explain import explain_name as explain_name, explain_record as explain_record, name_leaf as name_leaf
     from .overview import (
-        assemble_manifest as assemble_manifest,
         list_changes as list_changes,
         list_overrides as list_overrides,
         read_overview as read_overview,
@@ -22,7 +21,7 @@ else:
         __name__,
         {
             "explain": "explain_name explain_record name_leaf",
-            "overview": "assemble_manifest list_changes list_overrides read_overview report_exposures",
+            "overview": "list_changes list_overrides read_overview report_exposures",
             "rows": "RecordReader",
             "sentences": "DecisionAccount Responsible Sentence",
         },

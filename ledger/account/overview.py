@@ -1,4 +1,4 @@
-"""What changed, what people overrode, what is exposed, and what a run is made of: lists from the record alone."""
+"""What changed, what people overrode and what is exposed: lists from the record alone."""
 
 from __future__ import annotations
 
@@ -7,9 +7,15 @@ from datetime import date
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ..changes import CHANGE_EVENT
+from ..changes import (
+    CHANGE_EVENT,
+    SERVED,
+    find_served_changes,
+    list_asked_models,
+    name_served,
+    read_served,
+)
 from ..digest import compute_digest
-from ..errors import UnknownRecord
 from ..log.reader import read_record
 from .decision import MODE_EVENT, list_decisions, read_policy_of, show_amounts
 from .factor import list_leak_alarms
@@ -39,7 +45,7 @@ def _entry(row: RecordRow, kind: str, subject: str, **more: Any) -> dict[str, An
 
 
 def list_changes(reader: RecordReader) -> list[dict[str, Any]]:
-    """Return changes of policies, models, prompts and routers between decisions and runs, and of statuses, by leaf.
+    """Return changes of policies, models (as set, and as served), prompts and routers, and of statuses, by leaf.
 
     Each has kind, what, before, after, at, run and leaf. The register of changes is taken for the kinds that it has.
     For the others digests are compared: a policy is compared with that of the decision before, of the same book or of
@@ -49,6 +55,7 @@ def list_changes(reader: RecordReader) -> list[dict[str, Any]]:
     kinds = {one["kind"] for one in found}
     compared = (*_list_policy_changes(reader), *_list_run_changes(reader))
     found += [one for one in compared if one["kind"] not in kinds]
+    found += _list_served(reader)
     for row in reader.rows("standings"):
         body, factor = row.body, str(row.columns["factor_id"])
         more = {"before": None, "after": body.get("status"), "by": body.get("by"), "why": body.get("reason", "")}
@@ -65,6 +72,14 @@ def _list_versions(reader: RecordReader) -> Iterator[dict[str, Any]]:
         body = row.body
         more = {name: body.get(name) or None for name in ("before", "after", "account")}
         yield _entry(row, str(body.get("kind")), str(body.get("name")), **more, why=str(body.get("diff", "")))
+
+
+def _list_served(reader: RecordReader) -> Iterator[dict[str, Any]]:
+    asked = {run: list_asked_models(row.body.get("config") or {}) for run, row in reader.runs.items()}
+    rows = reader.rows("calls")
+    calls = [(name_served(asked.get(row.run, {}), row.body), row.run, read_served(row.body)) for row in rows]
+    for place, before in find_served_changes(calls):
+        yield _entry(rows[place], SERVED, calls[place][0], before=before, after=calls[place][2])
 
 
 def _list_policy_changes(reader: RecordReader) -> Iterator[dict[str, Any]]:
@@ -210,52 +225,3 @@ def _list_refused(
             about = (ruling.get("about") or {}).get(rule, "")
             check = {"actual": actual, "limit": limit, "passed": False, "about": about}
             yield _describe_check(row, decision, rule, check, str(ruling.get("asset", "")))
-
-
-# What a run is made of.
-
-
-def assemble_manifest(reader: RecordReader, run: str) -> dict[str, Any]:
-    """Return what the record has of a run: objectives, data, models, prompts, windows, files, people and decisions.
-
-    Raises
-    ------
-    UnknownRecord
-        If there is no such run, or it is of no campaign.
-    """
-    campaigns = [name for name in reader.runs if reader.settings(name)]
-    if run == "latest" and campaigns:
-        run = campaigns[-1]
-    if run not in campaigns:
-        raise UnknownRecord("there is no campaign of this name", field="run", got=run, allowed=campaigns[-20:])
-    row, settings = reader.runs[run], reader.settings(run)
-    config, models = row.body.get("config") or {}, settings.get("models") or {}
-    calls, verdicts = _list_rows(reader, "calls", run), _list_rows(reader, "verdicts", run)
-    people = [one for one in reader.events("review", "seal-decision") if one.run == run]
-    named = ("model", "place", "tier", "region", "vendor", "cutoff")
-    entries = {
-        name: {part: entry[part] for part in named if part in entry}
-        for name, entry in (models.get("models") or {}).items()
-    }
-    counts: dict[str, int] = {}
-    for call in calls:
-        counts[str(call.body.get("model"))] = counts.get(str(call.body.get("model")), 0) + 1
-    shares = ("settings", "config", "seed")
-    return {
-        "run": run, "leaf": row.leaf, "started_at": row.body.get("started_at"), "seed": row.body.get("seed"),
-        "objective": settings.get("steer") or {}, "budget": settings.get("budget") or {},
-        "evidence": settings.get("evidence") or {},
-        "data": {"dataset": row.body.get("dataset"), "panel": config.get("panel"), "last_day": config.get("last_day")},
-        "models": entries, "model_calls": counts,
-        "prompts": sorted({str(call.body.get("prompt")) for call in calls}),
-        "settings_digest": compute_digest({name: row.body.get(name) for name in shares if name in row.body}),
-        "files": {str(one.columns["name"]): one.body.get("digest") for one in _list_rows(reader, "artefacts", run)},
-        "verdicts": {str(one.columns["factor_id"]): one.body.get("verdict") for one in verdicts},
-        "trials": len(_list_rows(reader, "trials", run)), "openings": len(_list_rows(reader, "openings", run)),
-        "people": [{"who": one.body.get("by"), "what": one.columns["kind"], "leaf": one.leaf} for one in people],
-        "policies": sorted({str(one.body.get("policy")) for one in list_decisions(reader) if one.row.run == run}),
-    }  # fmt: skip  # a table
-
-
-def _list_rows(reader: RecordReader, table: str, run: str) -> list[RecordRow]:
-    return [row for row in reader.rows(table) if row.run == run]

@@ -26,7 +26,14 @@ FIRST_LOGGED_VERSION = 6
 
 
 def read_record(workspace: Path, work: Callable[[RunQuery, Bodies], T]) -> T:
-    """Run a piece of work that sees a single state of a workspace's record, and its objects.
+    """Run a piece of work that sees a single state of a workspace's record, and its objects; see `read_session`."""
+    return read_session(
+        workspace, lambda session, objects: work(lambda query: session.execute(query).fetchall(), objects)
+    )
+
+
+def read_session(workspace: Path, work: Callable[[Transaction, Bodies], T]) -> T:
+    """Run a piece of work in one read-only transaction of a workspace's record, with its objects.
 
     No row is written. SQLite may make its side files beside the record, where it may write.
 
@@ -67,27 +74,24 @@ def _refuse_unread_log(file: Path) -> None:
         )
 
 
-def _read_file(file: Path, mode: str, work: Callable[[RunQuery, Bodies], T]) -> T:
+def _read_file(file: Path, mode: str, work: Callable[[Transaction, Bodies], T]) -> T:
     with closing(
         sqlite3.connect(f"file:{quote(os.fsencode(file.resolve()))}?{mode}", uri=True, isolation_level=None)
     ) as link:
         link.execute("BEGIN")
         (version,) = link.execute("PRAGMA user_version").fetchone()
         _check_version(file, version)
-        return work(lambda query: link.execute(query).fetchall(), Objects(file.parent / "objects"))
+        return work(link, Objects(file.parent / "objects"))
 
 
-def _read_server(home: Home, work: Callable[[RunQuery, Bodies], T]) -> T:
+def _read_server(home: Home, work: Callable[[Transaction, Bodies], T]) -> T:
     def refuse(session: Transaction, put: object) -> None:
         _check_version(home.workspace / ADDRESS_FILE, 0)
 
     database, objects = home.opened(refuse)
 
-    def read(session: Transaction) -> T:
-        return work(lambda query: session.execute(query).fetchall(), objects)
-
     with closing(database):
-        return database.read(read)
+        return database.read(lambda session: work(session, objects))
 
 
 def _check_version(file: Path, version: int) -> None:

@@ -13,10 +13,11 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import Field
 
-from ...ledger import UnknownRecord, canonical_json, compute_digest
+from ...evaluation import find_campaign
+from ...evaluation.manifest import build_manifest
+from ...ledger import Ledger, UnknownRecord, UnknownRun, canonical_json, compute_digest
 from ...ledger.account import (
     RecordReader,
-    assemble_manifest,
     explain_record,
     list_changes,
     list_overrides,
@@ -56,7 +57,9 @@ COMPLIANCE_ANSWERS = {
         key=string("Key of the log; get it from the desk by another way too"),
     ),
     "list_changes": answer(
-        changes=array(f"{{{ENTRY_PARTS}, before, after}}; kind: policy, model, router, prompt, software, status"),
+        changes=array(
+            f"{{{ENTRY_PARTS}, before, after}}; kind: policy, model, served, router, prompt, software, status"
+        ),
         next_cursor=string("Empty: last page"),
     ),
     "list_overrides": answer(
@@ -65,11 +68,14 @@ COMPLIANCE_ANSWERS = {
     ),
     "get_manifest": answer(
         run=string("Id"),
-        data=mapping("Data set, digest of the panel, last day"),
-        models=mapping("By name: model, place, tier"),
-        files=mapping("Digest of each recorded file"),
-        verdicts=mapping("By factor"),
-        people=array("{who, what, leaf}"),
+        leaf=integer("Leaf of the run in the log"),
+        objectives=mapping("Goal, windows, budget, rules of evidence"),
+        data=mapping("Data set, digest of the panel, licence, days"),
+        models=array("{name, model, vendor, served_as, cutoff, calls, usd}"),
+        prompts=array("{digest, page, calls}"),
+        people=mapping("Who started, approved, opened sealed days"),
+        exposure=mapping("Days that a model can have read, by factor; null: no results yet", null=True),
+        artefacts=mapping("Digest of each recorded file"),
     ),
     "exposure_report": answer(
         rows=array("kind audit: {what: factor, attribute, finding}; kind check: {rule, actual, limit, passed, about}"),
@@ -142,7 +148,7 @@ def _add_decision_tools(server: ToolServer, record: SupervisedRecord) -> None:
             str, Field(min_length=1, max_length=200, description="Id of a campaign's run", examples=["latest"])
         ] = "latest",
     ) -> dict[str, Any]:
-        """Return what a run was made of: objective, data, models, prompts, files, verdicts, and who approved."""
+        """Return what a run was made of: objectives, data, models, prompts, outcome, files, and who approved."""
         return record.describe_run(run)
 
 
@@ -220,13 +226,14 @@ class SupervisedRecord:
 
     def describe_run(self, run: str) -> dict[str, Any]:
         """Return the manifest of a run."""
-
-        def build(reader: RecordReader) -> dict[str, Any]:
-            manifest = assemble_manifest(reader, run)
-            self._refuse_labels(reader.labels(str(manifest["run"])))
-            return manifest
-
-        return self._read(build)
+        manifest = _answer(
+            lambda: Ledger.read(
+                self._workspace, lambda ledger: build_manifest(ledger, find_campaign(ledger, run)), self._until
+            )
+        )
+        name = str(manifest["run"])
+        self._refuse_labels(self._read(lambda reader: reader.labels(name)))
+        return {**manifest, "leaf": self._read(lambda reader: reader.runs[name].leaf)}
 
     def list_rows(
         self, key: str, build: Callable[[RecordReader], list[dict[str, Any]]], limit: int, cursor: str
@@ -266,6 +273,8 @@ def _answer(read: Callable[[], T]) -> T:
     """Return what is read; a name that is not on record is a mistake in an argument."""
     try:
         return read()
+    except UnknownRun as error:
+        raise BadArguments("there is no campaign of this name", field="run", got=error.got, code=error.code) from None
     except (UnknownRecord, NoteError) as error:
         raise BadArguments(
             error.message, field=error.field.lower() or "id", got=error.got, allowed=error.allowed, hint=error.hint,

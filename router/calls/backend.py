@@ -6,6 +6,7 @@ import asyncio
 import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from ..keys import find_key, needs_key
 from ..policy.eligibility import Route, is_bound
 from ..redaction import Redactor, guard_loggers, hold_own_call
 from ..timing import Timing
-from .completions import Completion, InProcessModel, Unreadable
+from .completions import Completion, InProcessModel, Unreadable, read_version
 from .connections import ServerClients
 from .prices import Charges, read_usage
 from .providers import ProviderClients, fit_parameters, require_connection
@@ -109,6 +110,8 @@ class ModelBackend:
             constraint = build_constraint(self._config.models[name].model, task.schema, grammar)
             request = {"messages": list(messages), **constraint, **task.sampling()}
             completion = await self._attempt(name, request, quiet=is_bound(task))
+            served = read_version(completion.served, self._endpoints[name].version)
+            completion = replace(completion, served=served)
             return _read_answer(completion, task, messages, self.charges.bound_cost(name, task, messages))
 
         call = ModelRequest(

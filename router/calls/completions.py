@@ -21,7 +21,7 @@ class Completion:
     """One answer of a model: its content, its thoughts, the finish reason, and the usage as it was reported.
 
     The usage has the names of the OpenAI protocol: `prompt_tokens`, `completion_tokens`, `prompt_tokens_details`.
-    `served` is the version of the model as its server names it; empty where it names none.
+    `served` is the version of the model as its server names it (`read_version`); empty where it names none.
     """
 
     content: str
@@ -71,12 +71,20 @@ def parse_completion(body: bytes) -> Completion:
         words = read_error_words(answer)
         raise Unreadable(f"its answer is an error: {words}" if words else "its answer holds no message")
     completion = read_message(message, choice.get("finish_reason"), answer.get("usage"))
-    return replace(completion, served=read_version(answer.get("model")))
+    return replace(completion, served=read_version(answer.get("model"), answer.get("system_fingerprint")))
 
 
-def read_version(model: object) -> str:
-    """Return the version of a model as a server names it, cut to a length; empty where it names none."""
-    return model[:MAX_VERSION_CHARS] if isinstance(model, str) and model.isprintable() else ""
+def read_version(model: object, *marks: object) -> str:
+    """Return the version of a model as a server names it: the model, and in brackets its further marks.
+
+    Marks are such as the fingerprint of an answer or the version of the server's program. What is no printable text is
+    left out, the rest cut to a length.
+    """
+    name, *more = (
+        text[:MAX_VERSION_CHARS] if isinstance(text, str) and text.isprintable() else "" for text in (model, *marks)
+    )
+    told = ", ".join(filter(None, more))
+    return f"{name} ({told})".strip() if told else name
 
 
 def read_message(message: Mapping[str, Any], finish: object, usage: object) -> Completion:

@@ -319,4 +319,5 @@ def _read_response(response: Any) -> Completion:
     usage = getattr(response, "usage", None)
     counts = usage.model_dump(warnings=False) if usage else {}
     completion = read_message(message, choices[0].finish_reason, counts)
-    return replace(completion, served=read_version(getattr(response, "model", None)))
+    served = read_version(getattr(response, "model", None), getattr(response, "system_fingerprint", None))
+    return replace(completion, served=served)

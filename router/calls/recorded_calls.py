@@ -200,7 +200,7 @@ class Calls:
         body: dict[str, Any] = {"text": answer.text, "finish": answer.finish}
         if answer.beside:
             body["beside"] = [asdict(attempt) for attempt in answer.beside]
-        body |= {name: value for name in ("cached", "written", "served") if (value := getattr(answer, name))}
+        body |= {name: value for name in ("cached", "written") if (value := getattr(answer, name))}
         if turn.grammar:
             self._ledger.objects.put(turn.grammar.encode())
         tokens_in, tokens_out, cost = self._backend.charges.total(answer)
@@ -222,6 +222,7 @@ class Calls:
             tenant=task.tenant,
             vendor=settings.maker,
             provider=settings.provider,
+            served=answer.served,
         )
 
     def _load_answer(self, call: ModelCall) -> ModelAnswer:

@@ -22,6 +22,8 @@ MAX_REASONS, MAX_REASON_CHARS = 12, 400
 """Maximum reasons in a misfit, and characters of each: a reply can have many mistakes, and a repair costs tokens."""
 MAX_CHARS_PER_TOKEN = 8
 """Characters per token of a reply, a cautious bound; white space can have more."""
+REPAIR_OPENING = "Your reply does not fit the schema:"
+"""The first line of a request for a repair, by which one is known in the record."""
 BOM = "\ufeff"
 _THOUGHTS = re.compile(r"<(think|thinking|thought|reasoning)>(.*?)(?:</\1>|\Z)", re.DOTALL)
 _THOUGHTS_END = re.compile(r"</(?:think|thinking|thought|reasoning)>")
@@ -153,7 +155,7 @@ def _shorten_reason(text: str) -> str:
 
 def build_repair_request(misfit: Misfit) -> str:
     """Return the message that asks a model to repair its reply."""
-    return f"Your reply does not fit the schema:\n{misfit}\nSend the whole reply again, corrected: JSON only."
+    return f"{REPAIR_OPENING}\n{misfit}\nSend the whole reply again, corrected: JSON only."
 
 
 def quote_reply(text: str, max_tokens: int) -> str:

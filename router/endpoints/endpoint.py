@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from statistics import median
 
-from ..config import ModelSettings
+from ..config import VLLM_PROVIDER, ModelSettings
 from ..timing import Timing
 from .breaker import MAX_REST_S, Breaker, Permit
 from .failures import Failure
@@ -82,7 +82,8 @@ class Endpoint:
     """The state of a model.
 
     `alive`: the server has answered before. `away_since`: when it was found gone. `doubtful`: only one probe found it
-    gone, by a timeout. `coming` counts calls that are routed here first and not sent yet.
+    gone, by a timeout. `coming` counts calls that are routed here first and not sent yet. `version` is that of the
+    server's program at the last probe, where it tells one.
     """
 
     name: str
@@ -104,6 +105,7 @@ class Endpoint:
     load: Load | None = None
     load_calls: int = 0
     weigh_at: float = 0.0
+    version: str = ""
 
     @property
     def address(self) -> str:
@@ -114,6 +116,11 @@ class Endpoint:
     def own(self) -> bool:
         """Whether the model is local or attested."""
         return self.settings.place in ("local", "attested")
+
+    @property
+    def tells_version(self) -> bool:
+        """Whether its server is a vLLM that is local or attested; a stranger's is not asked more than it must be."""
+        return self.own and self.settings.provider == VLLM_PROVIDER
 
     @property
     def unknown(self) -> bool:
@@ -143,6 +150,7 @@ class Endpoint:
     def note_look(self, look: ServerState) -> None:
         """Note the result of a probe; a single miss of a server that answers calls means that it is busy."""
         if look.up:
+            self.version = look.version
             self._note_alive()
             if self.breaker.rested:
                 self.breaker.note_alive()

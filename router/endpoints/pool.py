@@ -9,6 +9,7 @@ import asyncio
 import itertools
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 from ..config import HealthSettings, RouterConfig
@@ -16,7 +17,7 @@ from ..timing import Timing
 from .breaker import Breaker, Permit
 from .endpoint import Endpoint, find_probe_address, is_slow
 from .failures import Failure
-from .probe import fetch_text, probe_server, read_load, strip_api_version
+from .probe import fetch_text, fetch_version, probe_server, read_load, strip_api_version
 
 LOOK_AGAIN_S = 1.0
 """Seconds between probes of a server that a call waits for."""
@@ -257,6 +258,8 @@ class ServerMonitor:
     async def _look(self, endpoint: Endpoint) -> None:
         """Probe, and note the result for every model of the same server."""
         state = await probe_server(endpoint.address, endpoint.key, self._settings.probe_seconds, own=endpoint.own)
+        if state.up and endpoint.tells_version:
+            state = replace(state, version=await fetch_version(endpoint.address, self._settings.probe_seconds))
         for other in self._endpoints.values():
             if other.address == endpoint.address:
                 other.note_look(state)

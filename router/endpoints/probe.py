@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 import re
 import ssl
@@ -38,11 +39,15 @@ class ProbeResponse:
 
 @dataclass(frozen=True)
 class ServerState:
-    """Whether a server is reachable, whether that is certain (a slow server may only be busy), and the explanation."""
+    """Whether a server is reachable, whether that is certain (a slow server may only be busy), and the explanation.
+
+    `version` is that of its program, where it is a vLLM that tells it.
+    """
 
     up: bool
     sure: bool
     said: str
+    version: str = ""
 
 
 async def fetch_text(address: str, key: str | None, seconds: float) -> ProbeResponse:
@@ -82,6 +87,16 @@ async def probe_server(api_base: str, key: str | None, seconds: float, *, own: b
             return _judge_answer(address, response)
     address = f"{api_base.rstrip('/')}/models"
     return _judge_answer(address, await fetch_text(address, key, seconds))
+
+
+async def fetch_version(api_base: str, seconds: float) -> str:
+    """Return the version that a vLLM server tells of its program, as in "vLLM 0.11.2"; empty where it tells none."""
+    response = await fetch_text(f"{strip_api_version(api_base)}/version", None, seconds)
+    try:
+        version = json.loads(response.text)["version"] if response.status == 200 else ""
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return ""
+    return f"vLLM {version}" if isinstance(version, str) and version else ""
 
 
 def strip_api_version(api_base: str) -> str:

@@ -1,9 +1,9 @@
 """The gateway: calls of many tenants to one endpoint over HTTP, authenticated, in fair order, their bytes unchanged.
 
-POST /v1/chat/completions and /v1/completions wait for a place and pass; GET /v1/models, /health and /metrics pass
-unchanged, a second old at most, the last with lines of our own. A refusal has the form of OpenAI's. A client that hangs
-up releases its place, waiting or not, and its request to the endpoint is closed too. Bearer tokens come from headers;
-they are never passed on or shown in a message.
+POST /v1/chat/completions and /v1/completions wait for a place and pass; GET /v1/models, /health, /version and /metrics
+pass unchanged, a second old at most, the last with lines of our own. A refusal has the form of OpenAI's. A client that
+hangs up releases its place, waiting or not, and its request to the endpoint is closed too. Bearer tokens come from
+headers; they are never passed on or shown in a message.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .fair_scheduler import FairScheduler, Slot
 from .tenants import FairnessSettings, GatewaySettings
 
 CALL_PATHS = (CHAT, COMPLETIONS)
-STATUS_PATHS = ("/v1/models", "/health", "/metrics")
+STATUS_PATHS = ("/v1/models", "/health", "/metrics", "/version")
 MAX_INLINE_BYTES = 64 << 10
 """Bytes of a call that are parsed in the event loop; larger calls in a thread, one at a time of each tenant."""
 ERROR_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}

@@ -14,7 +14,7 @@ from alphaloom.desk.cli.main import run_command
 from alphaloom.evaluation import PersonDecision, Reviews
 from alphaloom.evaluation.closing import SealDecision, SealRequests
 from alphaloom.ledger import Ledger, Opening, StatusChange, WindowKey
-from alphaloom.ledger.account import assemble_manifest, list_changes, list_overrides, read_overview, report_exposures
+from alphaloom.ledger.account import list_changes, list_overrides, read_overview, report_exposures
 from alphaloom.risk import acknowledge_alarm, list_alarms
 
 from ..router.served import chatting
@@ -157,5 +157,3 @@ def test_what_changed_was_overridden_and_is_exposed_is_listed_with_leaves(place:
         ledger.events.record("r1", "change", "000000", body)
     versions = [row for row in read_overview(place, list_changes) if row["kind"] == "policy"]
     assert (len(versions), versions[-1]["account"]) == (2, "desk")  # the first is that of the book's step
-    manifest = read_overview(place, lambda reader: assemble_manifest(reader, "r1"))
-    assert (manifest["verdicts"], manifest["people"][0]["who"]) == ({LEAK: "accepted"}, "ann")

@@ -110,7 +110,21 @@ HARMLESS: dict[str, Make] = {
 }
 
 
+CROSS_SECTION = {"names": 500, "days": 1}
+"""The shape of the cases of one day."""
+ONE_DAY: dict[str, Make] = {
+    "one day: mean, 0.3 deviations": lambda market: market.daily + 0.3 * market.group,
+    "one day: spread, times 1.5": lambda market: market.daily * np.where(market.group, 1.5, 1.0),
+    "one day: U-shape": lambda market: np.where(
+        market.group, np.sign(market.daily) * (1.0 + 0.5 * abs(market.own)), market.daily
+    ),
+    "one day: interaction": lambda market: market.daily + 0.4 * (2 * market.group - 1) * (2 * market.second - 1),
+    "one day: none": lambda market: market.daily,
+}
+"""Scores of one day of 500 assets, where a single statistic may see what another one misses."""
+
+
 def plant(case: str, seed: int, **shape: Any) -> AuditInput:
     """Return the question about a case's scores."""
-    market = PlantedMarket(seed, **shape)
-    return market.asked({**LEAKS, **HARMLESS}[case](market))
+    market = PlantedMarket(seed, **(CROSS_SECTION if case in ONE_DAY else {}) | shape)
+    return market.asked({**LEAKS, **HARMLESS, **ONE_DAY}[case](market))

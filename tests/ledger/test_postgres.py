@@ -305,6 +305,7 @@ def test_a_lock_that_another_took_meanwhile_ends_the_work(cluster: Cluster, tmp_
         opened(tmp_path / "theirs", address) as theirs,
         mine.runs.lock("one"),
     ):
+        mine.signer.close()  # else it signs within a second, connects again, and may take the lock first
         cluster.restart()
         with theirs.runs.lock("one"), pytest.raises(RunLocked):
             mine.events.record("one", "k", "k", 1)

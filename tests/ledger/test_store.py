@@ -3,7 +3,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from alphaloom.ledger import (
     UnknownRun,
     VerdictRow,
     WindowKey,
+    WorkspaceError,
 )
 from alphaloom.ledger.calls import CALLS_FOLDER, CallLog
 from alphaloom.ledger.database.protocol import Transaction
@@ -54,6 +55,21 @@ def test_nothing_is_found_under_an_unknown_key(ledger: Ledger) -> None:
     assert ledger.evaluations.get("one", "f9") is None
     assert ledger.calls.first("c9") is None
     assert ledger.attempts.of("two") == []
+
+
+def test_a_record_open_for_reading_writes_nothing_and_can_end_at_a_day(ledger: Ledger) -> None:
+    fill(ledger)
+    leaves = len(ledger.signer.run_query("SELECT id FROM leaves"))
+
+    def read(reading: Ledger) -> tuple[object, ...]:
+        with pytest.raises(WorkspaceError, match="open for reading"):
+            reading.calls.add(replace(CALL, key="c3"))
+        return reading.calls.of("one"), reading.runs.all(), reading.trials.all(), reading.library.sightings("f1")
+
+    kept = ledger.calls.of("one"), ledger.runs.all(), ledger.trials.all(), ledger.library.sightings("f1")
+    assert Ledger.read(ledger.workspace, read) == Ledger.read(ledger.workspace, read, date(2026, 1, 2)) == kept
+    assert Ledger.read(ledger.workspace, read, date(2026, 1, 1)) == ([], [], [], [])
+    assert len(ledger.signer.run_query("SELECT id FROM leaves")) == leaves
 
 
 def test_the_same_record_again_changes_nothing(ledger: Ledger) -> None:

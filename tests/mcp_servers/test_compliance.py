@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from mcp.types import CallToolResult, InputRequiredResult
 
+from alphaloom.evaluation.manifest import build_manifest
 from alphaloom.ledger import Ledger, Run
 from alphaloom.ledger.calls import ToolCall
 from alphaloom.ledger.log import InclusionProof
@@ -91,6 +92,10 @@ def test_every_tool_answers_a_supervisor_is_on_record_and_changes_no_byte(
     assert [(call.who, call.server, call.tool) for call in calls] == [
         ("eve", "alphaloom-compliance", tool) for tool in TOOLS
     ]
+    manifest = dict(answers["get_manifest"].structured_content or {})
+    assert isinstance(manifest.pop("leaf"), int)
+    with Ledger.open(place, clock=clock) as ledger:
+        assert manifest == json.loads(json.dumps(build_manifest(ledger, ledger.runs.find("r1"))))
     body = answers["get_proof"].structured_content
     proof = InclusionProof.parse(body["proof"])
     account = answers["explain_decision"].structured_content

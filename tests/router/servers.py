@@ -23,7 +23,8 @@ LINGER = struct.pack("ii", 1, 0)
 class Server:
     """A server of one model.
 
-    `changes` replaces members of its answers, or all of them, and `location` is where it sends whoever asks. Every
+    `changes` replaces members of its answers, or all of them, `version` is that of its program where it tells it, and
+    `location` is where it sends whoever asks. Every
     `slow_every`th call takes `slow_s`. `statuses` are said to the next calls, then all is well; `hangs` lets calls,
     `deaf` all requests wait for ever. `served` counts the answers given to each prompt, `posts`, `gets` and `cut` the
     calls, the looks, and the calls whose caller left.
@@ -36,6 +37,7 @@ class Server:
     hangs: bool = False
     deaf: bool = False
     metrics: str | None = None
+    version: str = ""
     statuses: list[int] = field(default_factory=list)
     changes: dict[str, Any] | str | None = None
     location: str = ""
@@ -177,6 +179,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             return
         if self.path == "/metrics" and self.owner.metrics is not None:
             self._say(200, self.owner.metrics.encode())
+        elif self.path == "/version" and self.owner.version:
+            self._say(200, json.dumps({"version": self.owner.version}).encode())
         else:
             self._say(404 if self.path == "/metrics" else 200, b"{}")
 

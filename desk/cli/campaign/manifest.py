@@ -11,7 +11,7 @@ import typer
 from ...figures import DASH, count, money, number, p_value_text, plural
 from ..console import print_object, print_plain
 from ..options import AsJson, RunName, Workspace, refuse_existing
-from .status import open_run
+from ..run_lookup import locate_run, read_ledger
 
 COLUMN_WIDTH = 12
 MAX_SPLITS_SHOWN = 10
@@ -31,10 +31,11 @@ def manifest(
     With it: which days of the evidence a model can have read (exposed), and which not (clean), by the training cut-offs
     that the campaign file declares. The JSON holds no path, address or key; the same record gives the same bytes.
     """
-    with open_run(run, workspace) as (ledger, row):
-        from ....evaluation.manifest import build_manifest
+    name, place = locate_run(run, workspace)
+    from ....evaluation import find_campaign
+    from ....evaluation.manifest import build_manifest
 
-        record = build_manifest(ledger, row)
+    record = read_ledger(place, lambda ledger: build_manifest(ledger, find_campaign(ledger, name)))
     if out:
         from ....ledger import write_json
 

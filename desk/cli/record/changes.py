@@ -12,28 +12,28 @@ from ...facts.changes import describe_bench, describe_change
 from ...facts.standing import DEFAULT_WORKSPACE
 from ..console import print_object, print_plain
 from ..options import AsJson, LedgerAddress, Overrides, Workspace, check_campaign_file
-from ..run_lookup import open_record
+from ..run_lookup import read_ledger
 
 Since = Annotated[
     datetime | None, typer.Option("--since", formats=["%Y-%m-%d"], help="The first day (UTC); all by default.")
 ]
 Kind = Annotated[
-    Literal["policy", "prompt", "model", "router", "software"] | None,
+    Literal["policy", "prompt", "model", "router", "software", "served"] | None,
     typer.Option("--kind", help="One kind; all by default."),
 ]
 
 
 def changes(since: Since = None, kind: Kind = None, workspace: Workspace = None, as_json: AsJson = False) -> None:
-    """List each change of a model, a prompt page, the router, the policy and the software, the newest first.
+    """List each change of models (as set and as served), prompt pages, router, policy and software, the newest first.
 
     A campaign or a book step that begins compares what it uses with the last versions on record; each that is new or
-    differs is one row, with its difference. The first run of a workspace records what was in use then.
+    differs is one row, with its difference. The first run of a workspace records what was in use then. A model is
+    served in another version than before where its server says so: that is read from the calls.
     """
-    from ....ledger import VERSION_KINDS, list_changes
+    from ....ledger import CHANGE_KINDS, list_changes
 
-    with open_record(workspace or DEFAULT_WORKSPACE) as ledger:
-        kinds = [kind] if kind else VERSION_KINDS
-        rows = list_changes(ledger, since=since.date() if since else None, kinds=kinds)
+    day, kinds = since.date() if since else None, [kind] if kind else CHANGE_KINDS
+    rows = read_ledger(workspace or DEFAULT_WORKSPACE, lambda ledger: list_changes(ledger, since=day, kinds=kinds))
     if as_json:
         print_object({"changes": [row.record() for row in rows]})
         return
