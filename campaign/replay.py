@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from ..ledger import Ledger, canonical_json, compute_digest
-from .book import CARRIED, begin, take_step
+from .book import CARRIED, begin
 from .book_log import compare_with_log, read_logged_steps
 from .book_record import STEP_EVENT, find_book, list_flows, list_orders, list_steps
+from .session.step import take_step
 
 GONE: Final = "the whole step: the log of calls has it, and the record does not"
 PAID, ORDERED = "money paid in", "people's orders"
