@@ -12,7 +12,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any, Final, Protocol, runtime_checkable
 
-from .halt import Halt, HaltFile
+from .halt import Halt, HaltSwitch
 from .order_record import OrderRecord, OrderState, SessionOrders
 from .orders import US_PER_SECOND, ChildOrder, ExecutionReport, Venue
 
@@ -117,7 +117,7 @@ class OrderEngine:
         record: OrderRecord,
         gate: CheckingGate,
         venue: Venue,
-        halt: HaltFile,
+        halt: HaltSwitch,
         time: Timeline,
         told: Callable[[OrderState], None] = lambda state: None,
     ) -> None:
@@ -267,7 +267,7 @@ class OrderEngine:
             state = self._session.orders.get(report.order)
             if state is None or state.filled_shares > state.order.shares:
                 what = "an order that is not on record" if state is None else "more shares than were ordered"
-                self._halt.set(f"{self._venue.name} reported {what}: {report.order}", ENGINE, self._time.now_us())
+                self._halt.set(Halt(f"{self._venue.name} reported {what}: {report.order}", ENGINE, self._time.now_us()))
             if state is not None:
                 self._gate.apply(report)
                 self._told(state)
