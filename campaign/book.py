@@ -17,6 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..evidence import EvidenceSettings
+from ..execution import list_planned
 from ..ledger import Boundaries, Ledger, canonical_json, compute_digest
 from ..market import Panel
 from ..portfolio import Fill, PaperAccount
@@ -46,6 +47,7 @@ from .book_record import (
 )
 from .changes import find_account, list_common_versions, record_versions
 from .facts import bind_policy, list_sessions, read_facts, read_prices, trace_holdings
+from .session.fills import list_executed, read_executed
 from .session.step import sum_flows, take_step
 from .sighting import split_rows, watch_library
 from .targets import LiveBooks, find_live_books, open_computing
@@ -194,6 +196,7 @@ def step_book(
         known_windows = _check_data(ledger, data, done, rows, clock().date())
         watch_library(ledger, data.panel, data.dataset, data.rules, data.runner, noted)
         revised = data.revised if done and _lacks_last_day(data, rows, done[-1]) else None
+        planned = {*list_planned(ledger, book)}
         waiting, steps = _Waiting.read(ledger, book, done, revised), list[BookStep]()
         policy = read_policy(ledger.workspace)
         record_versions(ledger, book, list_common_versions(policy), find_account())
@@ -206,7 +209,9 @@ def step_book(
             terms = _read_terms(ledger, live, settings, data.panel, data.limits)
             for row in part:
                 last = done[-1] if done else begin(settings)
-                inputs = {**terms, **_read_day(data.panel, row, live.parts(row), last, terms["policy"])}
+                day = str(data.panel.dates[row])
+                executed = read_executed(ledger, book, day) if day in planned else None
+                inputs = {**terms, **_read_day(data.panel, row, live.parts(row), last, terms["policy"], executed)}
                 inputs |= waiting.take(inputs["prices"]["day"])
                 done.append(_record_step(ledger, book, inputs, last, known_windows, clock()))
                 waiting.keep(done[-1])
@@ -276,7 +281,7 @@ def _check_data(
     ledger: Ledger, data: BookData, done: Sequence[Mapping[str, Any]], rows: Sequence[int], today: date
 ) -> list[Boundaries]:
     """Return the windows that campaigns fixed on the data of a step; refuse data that is not the book's."""
-    _refuse_data(data, rows, done[-1] if done else None, today)
+    refuse_data(data, rows, done[-1] if done else None, today)
     known_windows = find_windows(ledger, data.panel, data.dataset)
     if not done and not known_windows and len(rows) > 1:
         raise _data_error(
@@ -304,7 +309,7 @@ def _refuse_since(data: BookData, done: Sequence[Mapping[str, Any]]) -> None:
         )
 
 
-def _refuse_data(data: BookData, rows: Sequence[int], last: Mapping[str, Any] | None, today: date) -> None:
+def refuse_data(data: BookData, rows: Sequence[int], last: Mapping[str, Any] | None, today: date) -> None:
     """Refuse a panel that is not the book's, and days that are not over."""
     if (newest := str(data.panel.dates[rows[-1]])) > today.isoformat():
         raise _data_error("The panel has days that are still to come.", newest, f"days up to {today.isoformat()}")
@@ -394,27 +399,36 @@ def begin(settings: BookSettings) -> dict[str, Any]:
 
 
 def _read_day(
-    panel: Panel, row: int, parts: Mapping[str, Mapping[str, float]], last: Mapping[str, Any], limits: Mapping[str, Any]
+    panel: Panel,
+    row: int,
+    parts: Mapping[str, Mapping[str, float]],
+    last: Mapping[str, Any],
+    limits: Mapping[str, Any],
+    executed: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return what a step reads of a day and of the step before, as a JSON-able object."""
     held = {**last["ungated"]["holdings"], **last["account"]["holdings"]}
     days = dict.fromkeys({*last["approved"], *last["asked"]}, last.get("day", ""))
     renamed = trace_holdings(panel, {**days, **{name: holding[2] for name, holding in held.items()}})
     names = sorted({renamed.get(name, name) for name in (*held, *days)})
+    kept_days = list_kept_days(last)
+    for fill in list_executed(executed):
+        kept_days.setdefault(fill.symbol, set()).update(filter(None, (fill.day, fill.before_day)))
     past, priced = panel.rows(0, row + 1), {*names}.union(*parts.values())
     facts = read_facts(past, priced, with_styles=limits["style_cap_bp"] is not None)
     return {
         **{part: last[part] for part in CARRIED},
         "approved_for": last["decided_for"],
-        "prices": read_prices(panel, row, names, _list_kept_days(last), renamed),
+        "prices": read_prices(panel, row, names, kept_days, renamed),
         "parts": parts,
         "facts": {name: one.record() for name, one in facts.items()},
         "sessions": [day.isoformat() for day in list_sessions(past)],
         "decided_for": next_trading_day(past.dates, past.calendar).isoformat(),
+        **({"executed": executed} if executed else {}),
     }
 
 
-def _list_kept_days(last: Mapping[str, Any]) -> dict[str, set[str]]:
+def list_kept_days(last: Mapping[str, Any]) -> dict[str, set[str]]:
     """Return the days whose closes the two accounts keep of each holding."""
     kept: dict[str, set[str]] = {}
     for part in ("account", "ungated"):

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from ...portfolio import (
     DayPrices,
-    ExecutedFill,
     Fill,
     PaperAccount,
     TradingTerms,
@@ -39,6 +38,7 @@ from ..book_record import BookSettings, find_unpaid, is_laxer
 from ..facts import SymbolFacts, make_state
 from ..targets import add_weights
 from ..trade import HOLIDAY_DAYS
+from .fills import list_executed
 
 MOST_NEW_MONEY: Final = 0.5
 """Money that comes in, as a share of equity, beyond which approvals are too small a question for the new book."""
@@ -108,8 +108,7 @@ def _trade_session(inputs: Mapping[str, Any]) -> _Session:
     before, mode = obey(start.with_flow(flow), inputs["mode"], inputs["orders"])
     approved, held_back = choose_targets(inputs, policy, mode, flow / start.equity if start.equity > 0 else 0.0)
     if executed := inputs.get("executed"):
-        fills = [ExecutedFill(*row) for row in executed["fills"]]
-        account, traded = book_fills(before, fills, prices, settings.trading)
+        account, traded = book_fills(before, list_executed(executed), prices, settings.trading)
     else:
         reducing = {prices.renamed.get(name, name) for name in inputs["reducing"]}
         account, traded = _trade(before, rename_keys(approved, prices.renamed), prices, settings.trading, reducing)
@@ -167,7 +166,7 @@ def choose_targets(
     Targets are shares of equity, and the gate asked how long selling them takes at the equity of that time. Where no
     limit on volume follows and much money comes in, the answer no longer holds for increases.
     """
-    if policy.kill_switch or mode == "halted" or not _is_current(inputs["approved_for"], inputs["prices"]["day"]):
+    if policy.kill_switch or mode == "halted" or not is_current(inputs["approved_for"], inputs["prices"]["day"]):
         return {}, []
     approved: Mapping[str, int] = inputs["approved"]
     reductions = {name: approved[name] for name in inputs["reducing"]}
@@ -193,7 +192,7 @@ def sum_flows(flows: Iterable[Sequence[Any]]) -> float:
     return math.fsum(flow[1] for flow in flows)
 
 
-def _is_current(decided_for: str, day: str) -> bool:
+def is_current(decided_for: str, day: str) -> bool:
     """Return whether an approval still holds: its session may have been moved by a holiday, and by no more."""
     return not decided_for or (date.fromisoformat(day) - date.fromisoformat(decided_for)).days <= HOLIDAY_DAYS
 
