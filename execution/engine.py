@@ -296,8 +296,10 @@ class OrderEngine:
         while self._session.list_open() and self._time.now_us() < ends_us:
             halt = halt or self._halt.read()
             self._obey_cancels()
-            if halt is not None or self._time.now_us() >= until_us:
+            over = halt is not None or self._time.now_us() >= until_us
+            if over:
                 self._cancel(self._session.list_open())
+            if over or all(one.unknown for one in self._session.list_open()):
                 ends_us = min(ends_us, self._time.now_us() + GRACE_US)
             self._read(READ_S)
             self._time.wait_until(self._time.now_us() + round(READ_S * US_PER_SECOND))
@@ -306,7 +308,7 @@ class OrderEngine:
             if one.unknown and cancel is not None:
                 self._end(one, f"closed by {cancel['by']}: no report came")
         if halt is not None:
-            self._record.record_halt(len(self._session.halts), halt, self._time.now_us())
+            self._session.halts.append(self._record.record_halt(len(self._session.halts), halt, self._time.now_us()))
 
 
 def _refuse(cancel: Mapping[str, Any]) -> Mapping[str, Any]:

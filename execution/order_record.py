@@ -208,10 +208,11 @@ class OrderRecord:
         except LedgerConflict:
             return False  # the first request stands
 
-    def record_halt(self, number: int, halt: Halt, at_us: int) -> None:
-        """Record that the halt file stopped the session."""
+    def record_halt(self, number: int, halt: Halt, at_us: int) -> Mapping[str, Any]:
+        """Record that the halt file stopped the session, and return the record."""
         body = {"reason": halt.reason, "by": halt.by, "halted_us": halt.at_us, "at_us": at_us}
         self._ledger.events.record(self._run, HALT_EVENT, f"{self._session} {number:06d}", body)
+        return body
 
     def record_done(self, orders: int, filled: int) -> None:
         """Record that every order has ended."""

@@ -284,8 +284,7 @@ def _print_result(facts: Mapping[str, Any]) -> None:
         print_plain(f"All ended. The book takes it in: alphaloom book step {facts['book']}")
     elif facts["status"] == "halted":
         halt = facts["halts"][-1]
-        print_plain(
-            f"HALTED by {halt['by'] or 'nobody known'}: {halt['reason']}. Once it is released, the same command goes on."
-        )
+        who = halt["by"] or "nobody known"
+        print_plain(f"HALTED by {who}: {halt['reason']}. Once it is released, the same command goes on.")
     else:
         print_plain(f"Not all ended: alphaloom execute {facts['book']} goes on with them.")
