@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 BookName = Annotated[str, typer.Argument(metavar="BOOK", help="The book's name.")]
 MOST_SHOWN = 30
 """Orders that the terminal shows; `--json` has all."""
+MOST_NAMED = 8
+"""Symbols that are named under a reason."""
 VENUES = ("paper",)
 
 
@@ -255,9 +257,14 @@ def _print_orders(facts: Mapping[str, Any]) -> None:
         stdout_console().print(table)
     if len(facts["orders"]) > MOST_SHOWN:
         print_plain(f"And {plural(len(facts['orders']) - MOST_SHOWN, 'order')} more: --json has all.")
-    for row in facts["left_out"][:MOST_SHOWN]:
-        shares = f"{count(abs(row['shares']))} shares of " if row["shares"] else ""
-        print_plain(f"Not ordered: {shares}{row['asset']}, {row['why']}.")
+    for why in dict.fromkeys(row["why"] for row in facts["left_out"]):
+        names = [
+            f"{count(abs(row['shares']))} of {row['asset']}" if row["shares"] else row["asset"]
+            for row in facts["left_out"]
+            if row["why"] == why
+        ]
+        more = f" and {count(len(names) - MOST_NAMED)} more" if len(names) > MOST_NAMED else ""
+        print_plain(f"Not ordered, since {why}: {', '.join(names[:MOST_NAMED])}{more}.")
 
 
 def _describe_rule(refusal: Mapping[str, Any]) -> str:
