@@ -17,7 +17,6 @@ from typing import Any, Final
 import numpy as np
 
 from ..evidence import EvidenceSettings
-from ..execution import list_planned
 from ..ledger import Boundaries, Ledger, canonical_json, compute_digest
 from ..market import Panel
 from ..portfolio import Fill, PaperAccount
@@ -47,7 +46,7 @@ from .book_record import (
 )
 from .changes import find_account, list_common_versions, record_versions
 from .facts import bind_policy, list_sessions, read_facts, read_prices, trace_holdings
-from .session.fills import list_executed, read_executed
+from .session.fills import find_executed, list_executed
 from .session.step import sum_flows, take_step
 from .sighting import split_rows, watch_library
 from .targets import LiveBooks, find_live_books, open_computing
@@ -196,7 +195,6 @@ def step_book(
         known_windows = _check_data(ledger, data, done, rows, clock().date())
         watch_library(ledger, data.panel, data.dataset, data.rules, data.runner, noted)
         revised = data.revised if done and _lacks_last_day(data, rows, done[-1]) else None
-        planned = {*list_planned(ledger, book)}
         waiting, steps = _Waiting.read(ledger, book, done, revised), list[BookStep]()
         policy = read_policy(ledger.workspace)
         record_versions(ledger, book, list_common_versions(policy), find_account())
@@ -209,10 +207,9 @@ def step_book(
             terms = _read_terms(ledger, live, settings, data.panel, data.limits)
             for row in part:
                 last = done[-1] if done else begin(settings)
-                day = str(data.panel.dates[row])
-                executed = read_executed(ledger, book, day) if day in planned else None
-                inputs = {**terms, **_read_day(data.panel, row, live.parts(row), last, terms["policy"], executed)}
-                inputs |= waiting.take(inputs["prices"]["day"])
+                given = waiting.take(str(data.panel.dates[row]))
+                read = _read_day(data.panel, row, live.parts(row), last, terms["policy"], given.get("executed"))
+                inputs = {**terms, **read, **given}
                 done.append(_record_step(ledger, book, inputs, last, known_windows, clock()))
                 waiting.keep(done[-1])
                 steps.append(read_step(done[-1]))
@@ -223,11 +220,12 @@ def step_book(
 
 @dataclass
 class _Waiting:
-    """What people gave a book and no step has taken in."""
+    """What people gave a book and no step has taken in, and the fills of sessions that were executed."""
 
     flows: list[BookFlow]
     orders: list[BookOrder]
     revised: tuple[str, str] | None
+    read_fills: Callable[[str], dict[str, Any] | None]
     taken: list[BookFlow] = field(default_factory=list)
 
     @classmethod
@@ -236,7 +234,8 @@ class _Waiting:
     ) -> _Waiting:
         """Return what waits; nobody gives more while the book is held."""
         flows = list_waiting_flows(list_flows(ledger, book), done)
-        return cls(flows, list_waiting_orders(list_orders(ledger, book), done), revised)
+        orders = list_waiting_orders(list_orders(ledger, book), done)
+        return cls(flows, orders, revised, find_executed(ledger, book))
 
     def take(self, day: str) -> dict[str, Any]:
         """Take out what was given before a day, each with the digest of its record, as a JSON-able object."""
@@ -250,7 +249,8 @@ class _Waiting:
         self.flows, self.taken = [one for one in self.flows if one not in flows], flows
         self.orders = [one for one in self.orders if one not in orders]
         self.revised = None
-        return taken
+        executed = self.read_fills(day)
+        return {**taken, "executed": executed} if executed else taken
 
     def keep(self, step: Mapping[str, Any]) -> None:
         """Put back the withdrawals that a step could not pay."""
@@ -424,7 +424,6 @@ def _read_day(
         "facts": {name: one.record() for name, one in facts.items()},
         "sessions": [day.isoformat() for day in list_sessions(past)],
         "decided_for": next_trading_day(past.dates, past.calendar).isoformat(),
-        **({"executed": executed} if executed else {}),
     }
 
 

@@ -6,12 +6,11 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from ..execution import list_planned
 from ..ledger import Ledger, canonical_json, compute_digest
 from .book import CARRIED, begin
 from .book_log import compare_with_log, read_logged_steps
 from .book_record import STEP_EVENT, find_book, list_flows, list_orders, list_steps
-from .session.fills import read_executed
+from .session.fills import find_executed
 from .session.step import take_step
 
 GONE: Final = "the whole step: the log of calls has it, and the record does not"
@@ -35,7 +34,7 @@ def replay_book(ledger: Ledger, name: str) -> Iterator[tuple[str, list[str]]]:
             for order in list_orders(ledger, book)
         },
     }
-    planned = {*list_planned(ledger, book)}
+    read_fills = find_executed(ledger, book)
     logged = read_logged_steps(ledger.workspace, book)
     before: Mapping[str, Any] | None = None
     for body in list_steps(ledger, book):
@@ -53,7 +52,7 @@ def replay_book(ledger: Ledger, name: str) -> Iterator[tuple[str, list[str]]]:
             for part, kind in ((PAID, "flows"), (ORDERED, "orders"))
             if any(given[kind].get(row[0]) != row for row in body[kind])
         ]
-        there = read_executed(ledger, book, body["day"]) if body["day"] in planned else None
+        there = read_fills(body["day"])
         differing += [EXECUTED] if canonical_json(there) != canonical_json(inputs.get("executed")) else []
         differing += compare_with_log(logged, body)
         differing += ["settings"] if inputs["settings"] != settings.model_dump(mode="json") else []

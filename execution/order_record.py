@@ -16,7 +16,7 @@ from ..ledger import Event, Ledger, LedgerConflict
 from .halt import Halt
 from .orders import CHILD_FIELDS, REPORT_FIELDS, ChildOrder, ExecutionReport
 
-PLAN_EVENT: Final = "order.plan"
+ORDER_PLAN_EVENT: Final = "order.plan"
 RULED_EVENT: Final = "order.ruled"
 REPORT_EVENT: Final = "order.report"
 UNKNOWN_EVENT: Final = "order.unknown"
@@ -170,7 +170,7 @@ class OrderRecord:
 
     def record_plan(self, plan: Mapping[str, Any]) -> None:
         """Record what is planned; another plan for the session is refused."""
-        self._add([Event(self._run, PLAN_EVENT, self._session, dict(plan))])
+        self._add([Event(self._run, ORDER_PLAN_EVENT, self._session, dict(plan))])
 
     def record_orders(self, rows: Iterable[tuple[ChildOrder, Mapping[str, Any], int]]) -> None:
         """Record orders with their rulings and the time, all or none, before the first of them is sent."""
@@ -221,7 +221,7 @@ class OrderRecord:
     def read(self) -> SessionOrders:
         """Return what is on record of the session."""
         found = SessionOrders()
-        kinds = (PLAN_EVENT, RULED_EVENT, REPORT_EVENT, UNKNOWN_EVENT, CANCEL_EVENT, HALT_EVENT, DONE_EVENT)
+        kinds = (ORDER_PLAN_EVENT, RULED_EVENT, REPORT_EVENT, UNKNOWN_EVENT, CANCEL_EVENT, HALT_EVENT, DONE_EVENT)
         condition = f"run = ? AND kind IN ({', '.join('?' * len(kinds))}) AND key >= ? AND key < ?"
         values = (self._run, *kinds, self._session, f"{self._session}!")  # "!" sorts after the blank of a key
         for event in self._ledger.events.find(condition, *values, order="seq"):
@@ -241,12 +241,12 @@ class OrderRecord:
 
 def list_planned(ledger: Ledger, run: str) -> list[str]:
     """Return the ISO days for which a book's orders were planned, the oldest first."""
-    return [event.key for event in ledger.events.of(run, PLAN_EVENT)]
+    return [event.key for event in ledger.events.of(run, ORDER_PLAN_EVENT)]
 
 
 def _take(found: SessionOrders, event: Event) -> None:
     body = event.body
-    if event.kind == PLAN_EVENT:
+    if event.kind == ORDER_PLAN_EVENT:
         found.plan = body
     elif event.kind == RULED_EVENT:
         order = ChildOrder(**{name: body["order"][name] for name in CHILD_FIELDS})

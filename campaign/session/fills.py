@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import date
 from typing import Any
 
-from ...execution import PRICE_UNITS, SHARE_PARTS, OrderRecord, OrderState, SessionOrders
+from ...execution import PRICE_UNITS, SHARE_PARTS, OrderRecord, OrderState, SessionOrders, list_planned
 from ...ledger import Ledger, compute_digest
 from ...portfolio import ExecutedFill
 from ...risk import RiskError
+
+
+def find_executed(ledger: Ledger, book: str) -> Callable[[str], dict[str, Any] | None]:
+    """Return what reads the fills of a day; it returns None for a day without orders."""
+    planned = {*list_planned(ledger, book)}
+    return lambda day: read_executed(ledger, book, day) if day in planned else None
 
 
 def read_executed(ledger: Ledger, book: str, day: str) -> dict[str, Any]:

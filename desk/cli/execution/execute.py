@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...errors import DeskError
+from ...facts.books import MOST_NAMED
 from ...facts.orders import describe_status, tell_session
 from ...facts.standing import DEFAULT_WORKSPACE
 from ...figures import count, number, plural
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
 BookName = Annotated[str, typer.Argument(metavar="BOOK", help="The book's name.")]
 MOST_SHOWN = 30
 """Orders that the terminal shows; `--json` has all."""
-MOST_NAMED = 8
-"""Symbols that are named under a reason."""
 VENUES = ("paper",)
 
 
