@@ -730,7 +730,7 @@ EVENTS = {
     "order.cancel": "a person asks for the end of an order of a book, of a parent's orders, or of all of a session",
     "order.done": "every order of a session has ended, and the book's step may take the fills in",
     "order.halt": "the halt file stopped a session",
-    "order.plan": "the orders that a book's session begins with: parents, arrival prices, what is left out, expected cost",
+    "order.plan": "the orders with which a session of a book begins: arrival prices, what is left out, expected cost",
     "order.report": "what a venue says of an order",
     "order.ruled": "an order with the ruling of the order gate, on record before it is sent",
     "order.unknown": "an order of a process that ended before a report, of which the venue says nothing",

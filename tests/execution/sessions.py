@@ -17,6 +17,7 @@ from alphaloom.execution import (
     OrderRecord,
     PaperSession,
     PaperVenue,
+    Side,
     SimulatedTime,
     Venue,
 )
@@ -45,7 +46,7 @@ def make_children(orders: int, instants: int = 1) -> list[ChildOrder]:
     """Return market orders of 10 shares and more, spread over instants a minute apart; every third sells."""
     children = []
     for place in range(orders):
-        side = "sell" if place % 3 == 2 else "buy"
+        side: Side = "sell" if place % 3 == 2 else "buy"
         at_us = OPEN_US + place * instants // orders * STEP_US
         children.append(
             ChildOrder(f"{place:012x}-1", f"{place:012x}", f"A{place:03d}", side, 10 + place, "market", None, at_us)
