@@ -48,6 +48,13 @@ if TYPE_CHECKING:
         read_last_progress as read_last_progress,
     )
     from .replay import GONE as GONE, replay_book as replay_book
+    from .session.plan import PlanRequest as PlanRequest, SessionPlan as SessionPlan
+    from .session.run import (
+        SessionRun as SessionRun,
+        SessionWatch as SessionWatch,
+        execute_session as execute_session,
+        preview_session as preview_session,
+    )
     from .targets import (
         DECAYING_SHARE as DECAYING_SHARE,
         Targets as Targets,
@@ -73,6 +80,8 @@ else:
             "paper": "PaperBook",
             "progress": "Best CLOSED_BY_HAND Counts Funnel ModelSpend Progress ProgressMeter read_last_progress",
             "replay": "GONE replay_book",
+            "session.plan": "PlanRequest SessionPlan",
+            "session.run": "SessionRun SessionWatch execute_session preview_session",
             "targets": "DECAYING_SHARE Targets build_targets find_live_books open_computing",
             "trade": "audit_evidence",
             "traded_result": "TradedResult",

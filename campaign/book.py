@@ -9,10 +9,9 @@ it is for (`late`), and refuse days that are not over.
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import date, datetime, timedelta
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
 from typing import Any, Final
 
 import numpy as np
@@ -20,23 +19,15 @@ import numpy as np
 from ..evidence import EvidenceSettings
 from ..ledger import Boundaries, Ledger, canonical_json, compute_digest, find_account
 from ..market import Panel
-from ..portfolio import DayPrices, Fill, PaperAccount, TradingTerms, find_corrections, rename_keys, trade_day
+from ..portfolio import Fill, PaperAccount
 from ..risk import (
-    BP,
-    DAYS_OF_TURNOVER,
-    UNITS_PER_EQUITY,
     Mode,
-    Policy,
     RiskError,
     RiskLimits,
-    SignalChange,
     Sizing,
-    Standing,
-    decide,
     list_ids,
     read_policy,
     read_standings,
-    size_book,
 )
 from ..sandbox import Runner
 from .book_log import log_steps
@@ -46,9 +37,7 @@ from .book_record import (
     BookOrder,
     BookSettings,
     find_book,
-    find_unpaid,
     hold_book,
-    is_laxer,
     list_flows,
     list_orders,
     list_steps,
@@ -56,17 +45,17 @@ from .book_record import (
     list_waiting_orders,
 )
 from .changes import list_common_versions, record_versions
-from .facts import SymbolFacts, bind_policy, list_sessions, make_state, read_facts, read_prices, trace_holdings
+from .facts import bind_policy, list_sessions, read_facts, read_prices, trace_holdings
+from .session.fills import find_executed, list_executed
+from .session.step import sum_flows, take_step
 from .sighting import split_rows, watch_library
-from .targets import LiveBooks, add_weights, find_live_books, open_computing
-from .trade import HOLIDAY_DAYS, audit_evidence, next_trading_day
+from .targets import LiveBooks, find_live_books, open_computing
+from .trade import audit_evidence, next_trading_day
 from .windows import find_windows, name_window, refuse_unpaid_days
 
 CARRIED: Final = ("account", "ungated", "approved", "reducing", "asked", "mode", "recent_e8")
 """What a step takes over from the one before."""
 NOTHING_GIVEN: Final[dict[str, Any]] = {"flows": [], "orders": [], "revised": None}
-MOST_NEW_MONEY: Final = 0.5
-"""Money that comes in, as a share of equity, beyond which approvals are too small a question for the new book."""
 MIN_HELD_SHARE: Final = 0.5
 """Share of the held symbols that a panel must have to be the book's."""
 
@@ -218,8 +207,9 @@ def step_book(
             terms = _read_terms(ledger, live, settings, data.panel, data.limits)
             for row in part:
                 last = done[-1] if done else begin(settings)
-                inputs = {**terms, **_read_day(data.panel, row, live.parts(row), last, terms["policy"])}
-                inputs |= waiting.take(inputs["prices"]["day"])
+                given = waiting.take(str(data.panel.dates[row]))
+                read = _read_day(data.panel, row, live.parts(row), last, terms["policy"], given.get("executed"))
+                inputs = {**terms, **read, **given}
                 done.append(_record_step(ledger, book, inputs, last, known_windows, clock()))
                 waiting.keep(done[-1])
                 steps.append(read_step(done[-1]))
@@ -230,11 +220,12 @@ def step_book(
 
 @dataclass
 class _Waiting:
-    """What people gave a book and no step has taken in."""
+    """What people gave a book and no step has taken in, and the fills of sessions that were executed."""
 
     flows: list[BookFlow]
     orders: list[BookOrder]
     revised: tuple[str, str] | None
+    read_fills: Callable[[str], dict[str, Any] | None]
     taken: list[BookFlow] = field(default_factory=list)
 
     @classmethod
@@ -243,7 +234,8 @@ class _Waiting:
     ) -> _Waiting:
         """Return what waits; nobody gives more while the book is held."""
         flows = list_waiting_flows(list_flows(ledger, book), done)
-        return cls(flows, list_waiting_orders(list_orders(ledger, book), done), revised)
+        orders = list_waiting_orders(list_orders(ledger, book), done)
+        return cls(flows, orders, revised, find_executed(ledger, book))
 
     def take(self, day: str) -> dict[str, Any]:
         """Take out what was given before a day, each with the digest of its record, as a JSON-able object."""
@@ -257,7 +249,8 @@ class _Waiting:
         self.flows, self.taken = [one for one in self.flows if one not in flows], flows
         self.orders = [one for one in self.orders if one not in orders]
         self.revised = None
-        return taken
+        executed = self.read_fills(day)
+        return {**taken, "executed": executed} if executed else taken
 
     def keep(self, step: Mapping[str, Any]) -> None:
         """Put back the withdrawals that a step could not pay."""
@@ -288,7 +281,7 @@ def _check_data(
     ledger: Ledger, data: BookData, done: Sequence[Mapping[str, Any]], rows: Sequence[int], today: date
 ) -> list[Boundaries]:
     """Return the windows that campaigns fixed on the data of a step; refuse data that is not the book's."""
-    _refuse_data(data, rows, done[-1] if done else None, today)
+    refuse_data(data, rows, done[-1] if done else None, today)
     known_windows = find_windows(ledger, data.panel, data.dataset)
     if not done and not known_windows and len(rows) > 1:
         raise _data_error(
@@ -316,7 +309,7 @@ def _refuse_since(data: BookData, done: Sequence[Mapping[str, Any]]) -> None:
         )
 
 
-def _refuse_data(data: BookData, rows: Sequence[int], last: Mapping[str, Any] | None, today: date) -> None:
+def refuse_data(data: BookData, rows: Sequence[int], last: Mapping[str, Any] | None, today: date) -> None:
     """Refuse a panel that is not the book's, and days that are not over."""
     if (newest := str(data.panel.dates[rows[-1]])) > today.isoformat():
         raise _data_error("The panel has days that are still to come.", newest, f"days up to {today.isoformat()}")
@@ -406,19 +399,27 @@ def begin(settings: BookSettings) -> dict[str, Any]:
 
 
 def _read_day(
-    panel: Panel, row: int, parts: Mapping[str, Mapping[str, float]], last: Mapping[str, Any], limits: Mapping[str, Any]
+    panel: Panel,
+    row: int,
+    parts: Mapping[str, Mapping[str, float]],
+    last: Mapping[str, Any],
+    limits: Mapping[str, Any],
+    executed: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return what a step reads of a day and of the step before, as a JSON-able object."""
     held = {**last["ungated"]["holdings"], **last["account"]["holdings"]}
     days = dict.fromkeys({*last["approved"], *last["asked"]}, last.get("day", ""))
     renamed = trace_holdings(panel, {**days, **{name: holding[2] for name, holding in held.items()}})
     names = sorted({renamed.get(name, name) for name in (*held, *days)})
+    kept_days = list_kept_days(last)
+    for fill in list_executed(executed):
+        kept_days.setdefault(fill.symbol, set()).update(filter(None, (fill.day, fill.before_day)))
     past, priced = panel.rows(0, row + 1), {*names}.union(*parts.values())
     facts = read_facts(past, priced, with_styles=limits["style_cap_bp"] is not None)
     return {
         **{part: last[part] for part in CARRIED},
         "approved_for": last["decided_for"],
-        "prices": read_prices(panel, row, names, _list_kept_days(last), renamed),
+        "prices": read_prices(panel, row, names, kept_days, renamed),
         "parts": parts,
         "facts": {name: one.record() for name, one in facts.items()},
         "sessions": [day.isoformat() for day in list_sessions(past)],
@@ -426,112 +427,13 @@ def _read_day(
     }
 
 
-def _list_kept_days(last: Mapping[str, Any]) -> dict[str, set[str]]:
+def list_kept_days(last: Mapping[str, Any]) -> dict[str, set[str]]:
     """Return the days whose closes the two accounts keep of each holding."""
     kept: dict[str, set[str]] = {}
     for part in ("account", "ungated"):
         for name, one in PaperAccount.restore(last[part]).holdings.items():
             kept.setdefault(name, set()).update(day for day in (one.day, one.before_day) if day)
     return kept
-
-
-def take_step(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Compute a step from its inputs alone, as a JSON-able object: the same bytes for the same inputs."""
-    settings = BookSettings.model_validate(inputs["settings"])
-    prices = DayPrices(**inputs["prices"])
-    policy = Policy.model_validate_json(json.dumps(inputs["policy"]))
-    start, plain = (PaperAccount.restore(inputs[part]) for part in ("account", "ungated"))
-    unpaid = find_unpaid(start, inputs["flows"], policy, _obey(start, inputs["mode"], inputs["orders"])[1])
-    flows = [row for row in inputs["flows"] if row[0] not in unpaid]
-    flow = sum_flows(flows)
-    before, mode = _obey(start.with_flow(flow), inputs["mode"], inputs["orders"])
-    approved, held_back = _choose_orders(inputs, policy, mode, flow / start.equity if start.equity > 0 else 0.0)
-    reducing = {prices.renamed.get(name, name) for name in inputs["reducing"]}
-    account, fills = _trade(before, rename_keys(approved, prices.renamed), prices, settings.trading, reducing)
-    ungated, _ = _trade(plain.with_flow(flow), rename_keys(inputs["asked"], prices.renamed), prices, settings.trading)
-    horizon, doubt, reason, evidence = inputs["sizing"]
-    weights = add_weights(inputs["parts"]) if account.equity > 0 else {}  # a ruined book is closed
-    mode = _halt(mode, account, policy)
-    recent = [*inputs["recent_e8"], _measure_turnover(fills, account)][1 - DAYS_OF_TURNOVER :]
-    day = date.fromisoformat(inputs["decided_for"])
-    facts = {name: SymbolFacts(*row) for name, row in inputs["facts"].items()}
-    sessions = tuple(date.fromisoformat(session) for session in inputs["sessions"])
-    state = replace(make_state(account, facts, sessions), mode=mode, recent_e8=tuple(recent))
-    until = day + timedelta(days=HOLIDAY_DAYS)
-    sized = size_book(weights, Sizing(horizon, doubt, reason, evidence), policy, until, state.positions)
-    decision = decide(sized.signals, state, policy, day, _standings(inputs))
-    return {
-        "day": prices.day,
-        "decided_for": inputs["decided_for"],
-        "account": account.record(),
-        "ungated": ungated.record(),
-        "fills": [[fill.symbol, fill.shares, fill.price, fill.cost, fill.short_of] for fill in fills],
-        "decision": decision.record(),
-        "approved": {one.signal.asset: one.signal.target_e8 for one in decision.approved},
-        "reducing": sorted(
-            one.signal.asset
-            for one in decision.approved
-            if SignalChange(one.signal, state.positions.get(one.signal.asset, 0)).reduces
-        ),
-        "asked": {signal.asset: signal.target_e8 for signal in sized.signals},
-        "flows": flows,
-        **({"unpaid": unpaid} if unpaid else {}),
-        "orders": inputs["orders"],
-        "revised": inputs["revised"],
-        "renamed": dict(prices.renamed),
-        "corrections": [list(row) for row in find_corrections(start, prices)],
-        "held_back": held_back,
-        "mode": mode,
-        "recent_e8": recent,
-        "library": inputs["library"],
-    }
-
-
-def _obey(account: PaperAccount, mode: Mode, orders: Iterable[Sequence[Any]]) -> tuple[PaperAccount, Mode]:
-    """Return the account and the state of trading after people's orders.
-
-    A resumed book counts its falls from where it stands, also one that only its trailing drawdown held to reductions.
-    An order of one person lets no more pass than before: the book may have halted itself after it was given.
-    """
-    for _, order, is_signed_twice, _ in orders:
-        if order == "active":
-            account = replace(account, high_water=account.equity)
-        mode = order if is_signed_twice or not is_laxer(order, mode) else mode
-    return account, mode
-
-
-def _choose_orders(
-    inputs: Mapping[str, Any], policy: Policy, mode: Mode, new_money: float
-) -> tuple[Mapping[str, int], list[str]]:
-    """Return the approved targets that are still to be filled, and the increases that new money holds back.
-
-    Targets are shares of equity, and the gate asked how long selling them takes at the equity of that time. Where no
-    limit on volume follows and much money comes in, the answer no longer holds for increases.
-    """
-    if policy.kill_switch or mode == "halted" or not _is_current(inputs["approved_for"], inputs["prices"]["day"]):
-        return {}, []
-    approved: Mapping[str, int] = inputs["approved"]
-    reductions = {name: approved[name] for name in inputs["reducing"]}
-    if mode == "active" and new_money > MOST_NEW_MONEY and not inputs["settings"]["max_volume_share"]:
-        return reductions, sorted(approved.keys() - reductions.keys())
-    return (approved if mode == "active" else reductions), []
-
-
-def _halt(mode: Mode, account: PaperAccount, policy: Policy) -> Mode:
-    """Return the state of trading at a close: a book that has fallen too far is halted until people resume it."""
-    fall = account.high_water - account.equity
-    return "halted" if fall * BP > policy.max_drawdown_cap_bp * account.high_water else mode
-
-
-def _measure_turnover(fills: Sequence[Fill], account: PaperAccount) -> int:
-    """Return what was bought and sold, in 1e-8 of equity."""
-    traded = math.fsum(abs(fill.shares * fill.price) for fill in fills)
-    return round(traded / account.equity * UNITS_PER_EQUITY) if account.equity > 0 else 0
-
-
-def sum_flows(flows: Iterable[Sequence[Any]]) -> float:
-    """Return the money of a step's flows."""
-    return math.fsum(flow[1] for flow in flows)
 
 
 def gate_days(
@@ -543,26 +445,6 @@ def gate_days(
         day = _read_day(panel, row, live.parts(row), last, terms["policy"])
         last = take_step({**terms, **day, **NOTHING_GIVEN})
         yield last
-
-
-def _is_current(decided_for: str, day: str) -> bool:
-    """Return whether an approval still holds: its session may have been moved by a holiday, and by no more."""
-    return not decided_for or (date.fromisoformat(day) - date.fromisoformat(decided_for)).days <= HOLIDAY_DAYS
-
-
-def _trade(
-    account: PaperAccount,
-    targets: Mapping[str, int],
-    prices: DayPrices,
-    trading: TradingTerms,
-    reducing: Collection[str] = (),
-) -> tuple[PaperAccount, tuple[Fill, ...]]:
-    shares = {name: target / UNITS_PER_EQUITY for name, target in targets.items()}
-    return trade_day(account, shares, prices, trading, reducing)
-
-
-def _standings(inputs: Mapping[str, Any]) -> dict[str, Standing]:
-    return {name: Standing.restore(record) for name, record in inputs["standings"].items()}
 
 
 def read_step(body: Mapping[str, Any]) -> BookStep:

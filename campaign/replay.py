@@ -7,12 +7,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from ..ledger import Ledger, canonical_json, compute_digest
-from .book import CARRIED, begin, take_step
+from .book import CARRIED, begin
 from .book_log import compare_with_log, read_logged_steps
 from .book_record import STEP_EVENT, find_book, list_flows, list_orders, list_steps
+from .session.fills import find_executed
+from .session.step import take_step
 
 GONE: Final = "the whole step: the log of calls has it, and the record does not"
-PAID, ORDERED = "money paid in", "people's orders"
+PAID, ORDERED, EXECUTED = "money paid in", "people's orders", "orders and fills"
 
 
 def replay_book(ledger: Ledger, name: str) -> Iterator[tuple[str, list[str]]]:
@@ -32,6 +34,7 @@ def replay_book(ledger: Ledger, name: str) -> Iterator[tuple[str, list[str]]]:
             for order in list_orders(ledger, book)
         },
     }
+    read_fills = find_executed(ledger, book)
     logged = read_logged_steps(ledger.workspace, book)
     before: Mapping[str, Any] | None = None
     for body in list_steps(ledger, book):
@@ -39,7 +42,7 @@ def replay_book(ledger: Ledger, name: str) -> Iterator[tuple[str, list[str]]]:
         again = take_step(inputs)
         differing = [
             part
-            for part in dict.fromkeys((*again, "unpaid"))  # a step on which nothing waits does not have it
+            for part in dict.fromkeys((*again, "unpaid", "executed"))  # most steps do not have these
             if canonical_json(again.get(part)) != canonical_json(body.get(part))
         ]
         start = before or begin(settings)
@@ -49,6 +52,8 @@ def replay_book(ledger: Ledger, name: str) -> Iterator[tuple[str, list[str]]]:
             for part, kind in ((PAID, "flows"), (ORDERED, "orders"))
             if any(given[kind].get(row[0]) != row for row in body[kind])
         ]
+        there = read_fills(body["day"])
+        differing += [EXECUTED] if canonical_json(there) != canonical_json(inputs.get("executed")) else []
         differing += compare_with_log(logged, body)
         differing += ["settings"] if inputs["settings"] != settings.model_dump(mode="json") else []
         differing += [

@@ -24,6 +24,12 @@ if TYPE_CHECKING:
         BreakerTrip as BreakerTrip,
     )
     from .decision_inputs import DecisionInputs as DecisionInputs
+    from .engine import (
+        CheckingGate as CheckingGate,
+        OrderEngine as OrderEngine,
+        RecallingVenue as RecallingVenue,
+        SimulatedTime as SimulatedTime,
+    )
     from .errors import ExecutionError as ExecutionError
     from .gate import (
         ORDER_RULE_UNITS as ORDER_RULE_UNITS,
@@ -41,6 +47,13 @@ if TYPE_CHECKING:
         RateCount as RateCount,
         count_rates as count_rates,
     )
+    from .order_record import (
+        ALL_ORDERS as ALL_ORDERS,
+        OrderRecord as OrderRecord,
+        OrderState as OrderState,
+        SessionOrders as SessionOrders,
+        list_planned as list_planned,
+    )
     from .orders import (
         FINAL_REPORTS as FINAL_REPORTS,
         PRICE_UNITS as PRICE_UNITS,
@@ -50,6 +63,13 @@ if TYPE_CHECKING:
         ParentOrder as ParentOrder,
         Side as Side,
         Venue as Venue,
+    )
+    from .parents import (
+        SHARE_PARTS as SHARE_PARTS,
+        HeldShares as HeldShares,
+        LeftOut as LeftOut,
+        OrderTerms as OrderTerms,
+        size_orders as size_orders,
     )
     from .policy import (
         EXECUTION_FILE as EXECUTION_FILE,
@@ -62,6 +82,7 @@ if TYPE_CHECKING:
         VenueRoute as VenueRoute,
         route_order as route_order,
     )
+    from .venues import PaperSession as PaperSession, PaperVenue as PaperVenue
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
@@ -72,12 +93,16 @@ else:
             ),
             "breakers": "BREAKERS BreakerClearing BreakerLimits BreakerTrip Breakers",
             "decision_inputs": "DecisionInputs",
+            "engine": "CheckingGate OrderEngine RecallingVenue SimulatedTime",
             "errors": "ExecutionError",
             "gate": "GateState ORDER_RULES ORDER_RULE_UNITS OrderGate OrderLimits OrderRuling",
             "halt": "Halt HaltSwitch list_releases",
             "order_rates": "NEAR_SHARE AccountDay OrderMessage RateCount count_rates",
+            "order_record": "ALL_ORDERS OrderRecord OrderState SessionOrders list_planned",
             "orders": "FINAL_REPORTS PRICE_UNITS US_PER_SECOND ChildOrder ExecutionReport ParentOrder Side Venue",
+            "parents": "SHARE_PARTS HeldShares LeftOut OrderTerms size_orders",
             "policy": "EXECUTION_FILE ExecutionPolicy read_execution_policy",
             "routing": "RouteSlice VenueQuote VenueRoute route_order",
+            "venues": "PaperSession PaperVenue",
         },
     )

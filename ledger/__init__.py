@@ -90,7 +90,8 @@ else:
         __name__,
         {
             "changes": (
-                "CHANGE_EVENT CHANGE_KINDS SERVED VERSION_KINDS ChangeRow ChangeWord VersionKind find_account list_changes"
+                "CHANGE_EVENT CHANGE_KINDS SERVED VERSION_KINDS ChangeRow ChangeWord VersionKind find_account "
+                "list_changes"
             ),
             "database.locks": "wait_while_locked",
             "digest": "JSON canonical_json compute_digest list_texts",

@@ -58,6 +58,21 @@ class EventRegister(Register[Event]):
         """Record an event; return whether it is new."""
         return self.add(Event(run, kind, key, body))
 
+    def record_all(self, events: Sequence[Event]) -> None:
+        """Record events in one transaction: all of them, or none. One that is there already changes nothing.
+
+        Raises
+        ------
+        LedgerConflict
+            Another event is kept under one of the keys.
+        """
+
+        def work(session: LoggedTransaction) -> None:
+            for event in events:
+                self.put(session, event, strict=True)
+
+        self._database.write(work)
+
     def of(self, run: str, kind: str | None = None) -> list[Event]:
         """Return the events of a run, of one kind or of all, by kind and key."""
         return super().of(run) if kind is None else self.find("run = ? AND kind = ?", run, kind)

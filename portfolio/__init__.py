@@ -27,9 +27,12 @@ if TYPE_CHECKING:
     from .paper_book import (
         SILENT_DAYS as SILENT_DAYS,
         DayPrices as DayPrices,
+        ExecutedFill as ExecutedFill,
         Fill as Fill,
         PaperAccount as PaperAccount,
         TradingTerms as TradingTerms,
+        book_fills as book_fills,
+        carry_over as carry_over,
         find_corrections as find_corrections,
         rename_keys as rename_keys,
         trade_day as trade_day,
@@ -55,7 +58,10 @@ else:
             "backtest": "Book run_backtest simulate_targets target_weights",
             "blend": "blend_values",
             "combination": "Combination CombinationPart Combining JudgedRun hold_fixed weigh_fixed write_combination",
-            "paper_book": "SILENT_DAYS PaperAccount DayPrices Fill TradingTerms find_corrections rename_keys trade_day",
+            "paper_book": (
+                "SILENT_DAYS DayPrices ExecutedFill Fill PaperAccount TradingTerms book_fills carry_over "
+                "find_corrections rename_keys trade_day"
+            ),
             "reconciliation": "CASH PositionDifference compare_positions",
             "sealed_exam": (
                 "COMBINATION_KEY SEALED_SERIES_EVENT find_own_opening list_earlier_openings run_sealed_exam"

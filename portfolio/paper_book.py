@@ -16,8 +16,9 @@ Everything is a function of its arguments, with symbols in sorted order, so a st
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
@@ -99,6 +100,30 @@ class Fill:
     price: float
     cost: float
     short_of: float = 0.0
+
+
+@dataclass(frozen=True)
+class ExecutedFill:
+    """What venues filled of one symbol in a session.
+
+    Attributes
+    ----------
+    symbol, shares, price, cost, short_of
+        As of `Fill`, in the units of the panel on which the orders were made.
+    close, day, before, before_day
+        The last two closes of that panel before the session, and their ISO days; `before` is 0 where there is one.
+        A later panel that has both changed by one factor was adjusted.
+    """
+
+    symbol: str
+    shares: float
+    price: float
+    cost: float
+    short_of: float
+    close: float
+    day: str
+    before: float = 0.0
+    before_day: str = ""
 
 
 @dataclass(frozen=True)
@@ -217,34 +242,77 @@ def trade_day(
         The book at the close, and what was bought and sold, by symbol. A symbol without an open is not traded. A
         holding without a price for `SILENT_DAYS` days is sold at its last one, with costs.
     """
-    opened = _merge(_carry_over(account, prices), prices.renamed)
-    borrow = math.fsum(-one.value for one in account.holdings.values() if one.value < 0) * trading.costs.borrow
+    opened = _merge(carry_over(account, prices), prices.renamed)
     at_open = {symbol: prices.opens.get(symbol, one.price) for symbol, one in opened.items()}
     equity = account.cash + math.fsum(one.shares * at_open[symbol] for symbol, one in opened.items())
-    holdings, cash, fills = dict(opened), account.cash, []
+    fills = []
     for symbol in sorted({*targets, *opened}):
-        wanted = _want(symbol, holdings.get(symbol), targets.get(symbol), equity, prices)
+        wanted = _want(symbol, opened.get(symbol), targets.get(symbol), equity, prices)
         if wanted is not None and symbol in reducing:
-            wanted = _clamp(wanted, holdings.get(symbol))
-        fill = _fill(symbol, holdings.get(symbol), wanted, prices, trading)
-        if fill is None:
-            continue
-        fills.append(fill)
+            wanted = _clamp(wanted, opened.get(symbol))
+        fill = _fill(symbol, opened.get(symbol), wanted, prices, trading)
+        if fill is not None:
+            fills.append(fill)
+    return _close_day(account, opened, fills, prices, trading), tuple(fills)
+
+
+def book_fills(
+    account: PaperAccount, executed: Sequence[ExecutedFill], prices: DayPrices, trading: TradingTerms
+) -> tuple[PaperAccount, tuple[Fill, ...]]:
+    """Book what venues filled in a session, and value the book at its close.
+
+    Parameters
+    ----------
+    account
+        The book at the close before.
+    executed
+        What was filled, in any order; of two under one symbol both are booked.
+    prices, trading
+        As for `trade_day`: borrowing is charged, and a holding that is gone is sold at its last price.
+    """
+    opened = _merge(carry_over(account, prices), prices.renamed)
+    fills = sorted((_carry_fill(fill, prices) for fill in executed), key=attrgetter("symbol"))
+    there = {fill.symbol for fill in fills}
+    left = [_fill(symbol, one, None, prices, trading) for symbol, one in opened.items() if symbol not in there]
+    fills += [fill for fill in left if fill is not None]
+    return _close_day(account, opened, fills, prices, trading), tuple(fills)
+
+
+def _close_day(
+    account: PaperAccount,
+    opened: Mapping[str, Holding],
+    fills: Sequence[Fill],
+    prices: DayPrices,
+    trading: TradingTerms,
+) -> PaperAccount:
+    """Return an account after the fills of a day, valued at its closes."""
+    borrow = math.fsum(-one.value for one in account.holdings.values() if one.value < 0) * trading.costs.borrow
+    holdings, cash = dict(opened), account.cash
+    for fill in fills:
         cash -= fill.shares * fill.price + fill.cost
-        held = holdings.get(symbol)
+        held = holdings.get(fill.symbol)
         shares = fill.shares + (held.shares if held else 0.0)
         best = held.best if held and held.shares * shares > 0 else fill.price
-        holdings[symbol] = Holding(shares, fill.price, prices.day, best=best)
+        holdings[fill.symbol] = Holding(shares, fill.price, prices.day, best=best)
     cash -= borrow
     closed = {symbol: _value_at_close(one, symbol, prices) for symbol, one in holdings.items() if one.shares}
     after = replace(account, day=prices.day, cash=cash, holdings=MappingProxyType(dict(sorted(closed.items()))))
     worth = after.equity
     pnl = worth - account.equity
-    return replace(after, high_water=max(account.high_water, worth), pnl=pnl, borrow=borrow), tuple(fills)
+    return replace(after, high_water=max(account.high_water, worth), pnl=pnl, borrow=borrow)
 
 
-def _carry_over(account: PaperAccount, prices: DayPrices) -> dict[str, Holding]:
-    """Return the holdings in the units of a panel's prices: their values stay."""
+def _carry_fill(fill: ExecutedFill, prices: DayPrices) -> Fill:
+    """Return a fill in the units of a panel's prices, under its symbol there: its value stays."""
+    kept = Holding(fill.shares, fill.close, fill.day, 0, fill.before, 0.0, fill.before_day)
+    told, adjusted = _read_again(kept, prices.earlier.get(fill.symbol, {}))
+    factor = fill.close / told if adjusted else 1.0
+    symbol = prices.renamed.get(fill.symbol, fill.symbol)
+    return Fill(symbol, fill.shares * factor, fill.price / factor, fill.cost, fill.short_of * factor)
+
+
+def carry_over(account: PaperAccount, prices: DayPrices) -> dict[str, Holding]:
+    """Return the holdings in the units of a panel's prices, by their symbols of before: their values stay."""
     carried = {}
     for symbol, one in sorted(account.holdings.items()):
         told, adjusted = _read_again(one, prices.earlier.get(symbol, {}))

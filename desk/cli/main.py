@@ -22,7 +22,7 @@ from .book import commands as book, stress
 from .campaign import log, manifest, review, run, status
 from .data import audit, fetch, look
 from .evidence import acknowledge, combine, control, power, seal, unseal, verify
-from .execution import guard, kill
+from .execution import execute, guard, kill
 from .factor import compare, formulas, score, similar
 from .failures import InterruptionReported, announce, quiet_traces, report_interruption
 from .library import commands as library
@@ -90,6 +90,8 @@ app.add_typer(evidence, name="evidence")
 book.app.command(short_help="Say what a book would lose in a scenario.")(stress.stress)
 app.add_typer(book.app, name="book")
 app.add_typer(risk.app, name="risk")
+app.command(short_help="Send a book's approved targets to a venue.")(execute.execute)
+app.command(short_help="Show a book's orders, or cancel them.")(execute.orders)
 app.command(short_help="Stop every order at once; two people let trading go on.")(kill.kill)
 app.command(short_help="Cancel every open order once a workspace is halted.")(guard.guard)
 app.add_typer(guard.app, name="drill")

@@ -129,7 +129,7 @@ def find_settings(ledger: Ledger, run: str, place: DataOptions) -> Settings:
     return settings_at(place)
 
 
-def cut_panel(panel: Panel, day: datetime | None) -> Panel:
+def cut_panel(panel: Panel, day: datetime | None, field: str = "--day") -> Panel:
     """Return the panel up to a day, which must be one of its days."""
     if day is None:
         return panel
@@ -139,7 +139,7 @@ def cut_panel(panel: Panel, day: datetime | None) -> Panel:
     if rows == 0 or panel.dates[rows - 1] != np.datetime64(day.date(), "D"):
         raise DeskError(
             "The panel does not have this day.",
-            field="--day",
+            field=field,
             got=str(day.date()),
             allowed=f"a trading day from {panel.dates[0]} to {panel.dates[-1]}",
             code="day",

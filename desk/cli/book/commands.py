@@ -135,6 +135,10 @@ def step(
         datetime | None,
         typer.Option("--since", formats=["%Y-%m-%d"], help="First day of a new book; the panel's last by default."),
     ] = None,
+    until: Annotated[
+        datetime | None,
+        typer.Option("--until", formats=["%Y-%m-%d"], help="Last day that is stepped; the panel's last by default."),
+    ] = None,
     revised: Annotated[
         str, typer.Option("--revised", metavar="REASON", help="Go on although the panel lacks the last step's day.")
     ] = "",
@@ -149,7 +153,7 @@ def step(
     """
     from ....campaign import BookData, find_book, step_book
     from ....evidence.values import LazySandbox
-    from ..targets import find_settings
+    from ..targets import cut_panel, find_settings
 
     if bool(revised.strip()) != bool(by.strip()):
         field = "--by" if revised.strip() else "--revised"
@@ -159,6 +163,7 @@ def step(
         place = DataOptions(campaign, panel, sectors, None, workspace)
         settings = find_settings(ledger, find_book(ledger, name)[1].run, place)
         read, dataset = settings.market.open(settings.seed)
+        read = cut_panel(read, until, "--until")
         with LazySandbox(settings.sandbox) as sandbox:
             data = BookData(read, dataset, sandbox, since.date() if since else None, settings.evidence)
             limits = settings.risk if campaign else None

@@ -1,0 +1,296 @@
+"""The command that sends the approved targets of a book to a venue, and the one that shows what became of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ...errors import DeskError
+from ...facts.books import MOST_NAMED
+from ...facts.orders import describe_status, tell_session
+from ...facts.standing import DEFAULT_WORKSPACE
+from ...figures import count, number, plural
+from ..console import make_text, print_object, print_plain, stderr_console, stdout_console
+from ..options import (
+    AsJson,
+    CampaignFile,
+    DataOptions,
+    PanelFile,
+    SectorsFile,
+    Workspace,
+    check_file_exists,
+    signer_name,
+)
+from ..run_lookup import open_record
+
+if TYPE_CHECKING:
+    from ....campaign import SessionPlan, SessionRun, SessionWatch
+    from ....execution import OrderState
+    from ....ledger import Ledger
+
+BookName = Annotated[str, typer.Argument(metavar="BOOK", help="The book's name.")]
+MOST_SHOWN = 30
+"""Orders that the terminal shows; `--json` has all."""
+VENUES = ("paper",)
+
+
+def execute(
+    name: BookName,
+    venue: Annotated[str, typer.Option("--venue", metavar="paper", help="Where the orders go.")] = "paper",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the orders; nothing is sent or recorded.")] = False,
+    panel: PanelFile = None,
+    sectors: SectorsFile = None,
+    campaign: CampaignFile = None,
+    lot: Annotated[int, typer.Option("--lot", min=1, metavar="SHARES", help="Shares of a lot.")] = 1,
+    locates: Annotated[
+        Path | None,
+        typer.Option(
+            "--locates",
+            metavar="FILE",
+            callback=check_file_exists,
+            help="Shares that a lender has promised, a table: symbol, shares. Other shorts may not grow.",
+        ),
+    ] = None,
+    workspace: Workspace = None,
+    as_json: AsJson = False,
+) -> None:
+    """Send what the last step of a book approved to a venue, as whole-share orders for the book's next session.
+
+    Each order meets the halt file and the order gate, is recorded, and is then sent. A command that was cut short goes
+    on, and sends nothing twice. The paper venue fills at the session's opening prices, so the panel must have its day.
+    The next alphaloom book step takes the fills in.
+    """
+    from ....campaign import PlanRequest, execute_session, preview_session
+
+    if venue not in VENUES:
+        raise DeskError("There is no such venue.", field="--venue", got=venue, allowed=", ".join(VENUES))
+    request = PlanRequest(venue, lot, _read_locates(locates))
+    now = datetime.now(UTC)
+    with open_record(workspace or DEFAULT_WORKSPACE) as ledger:
+        data = _read_data(ledger, name, DataOptions(campaign, panel, sectors, None, workspace))
+        if dry_run:
+            _tell_preview(name, preview_session(ledger, name, data, request, now), as_json=as_json)
+            return
+        with _watch(name, as_json=as_json) as watch:
+            run = execute_session(ledger, name, data, request, now, watch)
+    facts = tell_session(name, run.plan.close.session.isoformat(), run.orders)
+    if as_json:
+        print_object(facts)
+    else:
+        _print_result(facts)
+    if run.orders.done is None:
+        raise typer.Exit(1)
+
+
+def orders(
+    name: BookName,
+    session: Annotated[
+        datetime | None,
+        typer.Option("--session", formats=["%Y-%m-%d"], help="The day of the orders; the last one by default."),
+    ] = None,
+    cancel: Annotated[
+        str, typer.Option("--cancel", metavar="ID|all", help="Ask for the end of one order, or of all.")
+    ] = "",
+    by: Annotated[
+        str | None, typer.Option("--by", metavar="NAME", help="Who asks for it; your login by default.")
+    ] = None,
+    workspace: Workspace = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the orders of a book: what is open, filled, refused with the rule, or cancelled, and what it cost.
+
+    A request to cancel is recorded. The running alphaloom execute obeys it, or else the next one, also while trading
+    is halted.
+    """
+    from ....campaign import find_book
+    from ....execution import OrderRecord, list_planned
+
+    with open_record(workspace or DEFAULT_WORKSPACE) as ledger:
+        book, _ = find_book(ledger, name)
+        days = list_planned(ledger, book)
+        day = session.date().isoformat() if session else days[-1] if days else ""
+        if day not in days:
+            raise DeskError(
+                "The book has no orders for this day." if day else "The book has no orders yet.",
+                field="--session" if day else "BOOK",
+                got=day or name,
+                allowed=", ".join(days[-5:]) or None,
+                hint=f"alphaloom execute {name} --venue paper",
+                code="no_orders",
+            )
+        record = OrderRecord(ledger, book, datetime.fromisoformat(day).date())
+        facts = tell_session(name, day, record.read())
+        if cancel:
+            _check_cancel(facts, cancel)
+            person = signer_name(by, ledger.workspace, "risk:approve")
+            facts["cancel_is_new"] = record.record_cancel(cancel, person, datetime.now(UTC).isoformat())
+    if as_json:
+        print_object(facts)
+        return
+    if cancel:
+        print_plain(f"Recorded: {cancel} is to end. The running alphaloom execute obeys, or the next one.")
+    print_plain(f"{name}, orders for {facts['session']} decided on {facts['decided_on']}: {_count_states(facts)}.")
+    _print_orders(facts)
+    _print_result(facts)
+
+
+def _check_cancel(facts: Mapping[str, Any], cancel: str) -> None:
+    from ....execution import ALL_ORDERS
+
+    names = {row["id"] for row in facts["orders"]} | {row["id"].partition("-")[0] for row in facts["orders"]}
+    if facts["status"] == "done":
+        raise DeskError("Every order of the session has ended.", field="--cancel", got=cancel, code="orders_done")
+    if cancel not in {ALL_ORDERS, *names}:
+        raise DeskError("There is no such order.", field="--cancel", got=cancel, allowed=f"{ALL_ORDERS}, or an id")
+
+
+def _read_data(ledger: Ledger, name: str, place: DataOptions) -> Any:
+    """Return the panel on which a book is executed."""
+    from ....campaign import BookData, find_book
+    from ..targets import find_settings
+
+    settings = find_settings(ledger, find_book(ledger, name)[1].run, place)
+    panel, dataset = settings.market.open(settings.seed)
+    return BookData(panel, dataset)
+
+
+def _read_locates(file: Path | None) -> dict[str, int] | None:
+    if file is None:
+        return None
+    from ..book.positions import read_positions
+
+    return {symbol: max(int(shares), 0) for symbol, shares in read_positions(file).items()}
+
+
+@contextmanager
+def _watch(name: str, *, as_json: bool) -> Iterator[SessionWatch]:
+    """Yield what is called while orders are sent: on a terminal one line for each state of orders, kept up to date."""
+    from ....campaign import SessionWatch
+
+    def say(plan: SessionPlan) -> None:
+        if not as_json:
+            print_plain(_describe_plan(name, plan))
+
+    console = stderr_console()
+    if as_json or not console.is_terminal or console.is_dumb_terminal:
+        yield SessionWatch(planned=say)
+        return
+    from rich.live import Live
+
+    states: dict[str, str] = {}
+
+    def tell(state: OrderState) -> None:
+        states[state.order.id] = describe_status(state)
+        counts = Counter(states.values())
+        live.update(make_text("\n".join(f"{count(found):>7} {status}" for status, found in counts.items())))
+
+    with Live(console=console, refresh_per_second=8, transient=True) as live:
+        yield SessionWatch(planned=say, told=tell)
+
+
+def _describe_plan(name: str, plan: SessionPlan) -> str:
+    """Return the orders of a session in one line."""
+    value = sum(abs(one.shares) * one.arrival_e4 for one in plan.parents) / 1e4
+    buys = sum(one.shares > 0 for one in plan.parents)
+    cost = plan.expected_cost_e4 / 1e4
+    return (
+        f"{name}, session {plan.close.session}: {plural(len(plan.parents), 'order')} ({count(buys)} to buy), "
+        f"{number(value, 2)} at the last prices; expected cost {number(cost, 2)} "
+        f"({number(plan.close.settings.bps_per_side, 1)} bp) on {plan.request.venue}."
+    )
+
+
+def _tell_preview(name: str, run: SessionRun, *, as_json: bool) -> None:
+    """Show what would be sent."""
+    from ....execution import OrderState, SessionOrders
+
+    orders = {
+        order.id: OrderState(order, ruling.record(), order.at_us)
+        for order, ruling in zip(run.plan.children, run.preview, strict=True)
+        if not ruling.passed
+    }
+    facts = tell_session(name, run.plan.close.session.isoformat(), SessionOrders(run.plan.record(), orders))
+    facts["status"] = "dry run"
+    if as_json:
+        print_object(facts)
+        return
+    print_plain(_describe_plan(name, run.plan))
+    _print_orders(facts)
+    print_plain("A dry run: nothing was sent or recorded.")
+
+
+def _count_states(facts: Mapping[str, Any]) -> str:
+    return ", ".join(f"{count(found)} {status}" for status, found in facts["by_status"].items()) or "none"
+
+
+def _print_orders(facts: Mapping[str, Any]) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for head in ("id", "symbol", "side", "shares", "arrival", "status", "filled", "price", "slippage bp", ""):
+        left = head in ("id", "symbol", "side", "status", "")
+        table.add_column(head, justify="left" if left else "right")
+    for row in facts["orders"][:MOST_SHOWN]:
+        price, slippage = row["price"], row["slippage_bp"]
+        rules = ", ".join(_describe_rule(one) for one in row["refusals"])
+        cells = [
+            row["id"],
+            row["asset"],
+            row["side"],
+            count(row["shares"]),
+            number(row["arrival"], 4),
+            row["status"],
+            count(row["filled"]),
+            "" if price is None else number(price, 4),
+            "" if slippage is None else number(slippage, 1, sign=True),
+            rules or row["reason"],
+        ]
+        table.add_row(*map(make_text, cells))
+    if facts["orders"]:
+        stdout_console().print(table)
+    if len(facts["orders"]) > MOST_SHOWN:
+        print_plain(f"And {plural(len(facts['orders']) - MOST_SHOWN, 'order')} more: --json has all.")
+    for why in dict.fromkeys(row["why"] for row in facts["left_out"]):
+        names = [
+            f"{count(abs(row['shares']))} of {row['asset']}" if row["shares"] else row["asset"]
+            for row in facts["left_out"]
+            if row["why"] == why
+        ]
+        more = f" and {count(len(names) - MOST_NAMED)} more" if len(names) > MOST_NAMED else ""
+        print_plain(f"Not ordered, since {why}: {', '.join(names[:MOST_NAMED])}{more}.")
+
+
+def _describe_rule(refusal: Mapping[str, Any]) -> str:
+    if refusal["limit"] is None:
+        return str(refusal["rule"])
+    return f"{refusal['rule']} {refusal['actual']} (limit {refusal['limit']})"
+
+
+def _print_result(facts: Mapping[str, Any]) -> None:
+    """Print what became of the orders, and what to do next."""
+    print_plain(f"{facts['session']}: {_count_states(facts)}.")
+    if facts["filled_value"]:
+        slippage_bp = number(facts["slippage_bp"], 1, sign=True)
+        print_plain(
+            f"Filled {number(facts['filled_value'], 2)} at arrival prices. Slippage against arrival "
+            f"{number(facts['slippage'], 2, sign=True)} ({slippage_bp} bp; above 0 is a loss), "
+            f"costs {number(facts['costs'], 2)} ({number(facts['costs_bp'], 1)} bp; expected "
+            f"{number(facts['expected_cost'], 2)} for all orders)."
+        )
+    refused = Counter(rule["rule"] for row in facts["orders"] for rule in row["refusals"])
+    if refused:
+        print_plain(f"Refused by: {', '.join(f'{rule} {found}' for rule, found in refused.items())}.")
+    if facts["status"] == "done":
+        print_plain(f"All ended. The book takes it in: alphaloom book step {facts['book']}")
+    elif facts["status"] == "halted":
+        halt = facts["halts"][-1]
+        who = halt["by"] or "nobody known"
+        print_plain(f"HALTED by {who}: {halt['reason']}. Once it is released, the same command goes on.")
+    else:
+        print_plain(f"Not all ended: alphaloom execute {facts['book']} goes on with them.")

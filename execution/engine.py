@@ -1,0 +1,325 @@
+"""The order engine: each order meets the halt file and the order gate, is recorded, and is then sent, once.
+
+A process may end at any point (`kill -9`). The next one reads the record: an order that is there is never sent again.
+If it has no end, a venue that can answer for it is asked; of another venue's orders without a report it is recorded
+that nobody knows what became of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import attrgetter
+from typing import Any, Final, Protocol, runtime_checkable
+
+from .halt import Halt, HaltSwitch
+from .order_record import OrderRecord, OrderState, SessionOrders
+from .orders import US_PER_SECOND, ChildOrder, ExecutionReport, Venue
+
+READ_S: Final = 0.2
+"""Seconds for which the engine waits for reports before it looks at the halt file and the cancels again."""
+GRACE_US: Final = 5 * US_PER_SECOND
+"""How long reports of cancelled orders, or of an earlier process's orders, are waited for."""
+ENGINE: Final = "order engine"
+NO_REPORT: Final = "the process that sent it ended before a report came"
+
+
+class OrderVerdict(Protocol):
+    """What a gate says of one order."""
+
+    @property
+    def passed(self) -> bool:
+        """Return whether it may be sent."""
+        ...
+
+    def record(self) -> Mapping[str, Any]:
+        """Return it as a JSON-able object, with the keys `passed` and `refusals`."""
+        ...
+
+
+class CheckingGate(Protocol):
+    """What the engine asks of an order gate."""
+
+    def check(self, order: ChildOrder, now_us: int) -> OrderVerdict:
+        """Rule on an order; one that passes counts at once."""
+        ...
+
+    def adopt(self, order: ChildOrder, at_us: int) -> None:
+        """Count an order that passed in a process that has ended."""
+        ...
+
+    def check_cancel(self, order_id: str, now_us: int) -> OrderVerdict:
+        """Count a cancel; it is never refused."""
+        ...
+
+    def apply(self, report: ExecutionReport) -> None:
+        """Take in what a venue reported."""
+        ...
+
+
+@runtime_checkable
+class RecallingVenue(Venue, Protocol):
+    """A venue that answers for orders of an earlier process."""
+
+    def recall(self, orders: Sequence[ChildOrder], traded: Mapping[str, int]) -> None:
+        """Report on these orders; `traded` are the shares of each symbol that were filled of all others."""
+        ...
+
+
+class Timeline(Protocol):
+    """The clock of a session."""
+
+    def now_us(self) -> int:
+        """Return the present, microseconds since 1970 in UTC."""
+        ...
+
+    def wait_until(self, at_us: int) -> None:
+        """Return at a time, or before it: the engine asks again."""
+        ...
+
+
+class SimulatedTime:
+    """A clock that is moved by waiting: for venues that fill from recorded prices."""
+
+    def __init__(self, at_us: int) -> None:
+        self._at_us = at_us
+
+    def now_us(self) -> int:
+        """Return the time to which the last wait led."""
+        return self._at_us
+
+    def wait_until(self, at_us: int) -> None:
+        """Move to a time; never back."""
+        self._at_us = max(self._at_us, at_us)
+
+
+class OrderEngine:
+    """Sends the orders of one session.
+
+    Parameters
+    ----------
+    record
+        The session in the ledger.
+    gate
+        The order gate, without any order.
+    venue
+        Where orders go.
+    halt
+        The halt file of the workspace.
+    time
+        The clock.
+    told
+        Is called with an order whenever its state has changed.
+    """
+
+    def __init__(
+        self,
+        record: OrderRecord,
+        gate: CheckingGate,
+        venue: Venue,
+        halt: HaltSwitch,
+        time: Timeline,
+        told: Callable[[OrderState], None] = lambda state: None,
+    ) -> None:
+        self._record = record
+        self._gate = gate
+        self._venue = venue
+        self._halt = halt
+        self._time = time
+        self._told = told
+        self._session = SessionOrders()
+        self._asked: set[str] = set()
+
+    def run(self, children: Sequence[ChildOrder], until_us: int) -> SessionOrders:
+        """Send the orders that are not on record yet, each when it is due, and wait for their ends.
+
+        Parameters
+        ----------
+        children
+            All orders of the session.
+        until_us
+            The end of the session, microseconds since 1970 in UTC: what is open then is cancelled.
+
+        Returns
+        -------
+        SessionOrders
+            What is on record then. It is `done` if every order has ended; else the halt file stopped it, or orders are
+            open or unknown, and the same call goes on.
+        """
+        self._session = self._record.read()
+        if self._session.done is not None:
+            return self._session
+        self._restore()
+        self._settle_earlier()
+        self._refuse_cancelled(children)
+        halt = None
+        for at_us, due in groupby(sorted(children, key=attrgetter("at_us")), key=attrgetter("at_us")):
+            batch = [order for order in due if order.id not in self._session.orders]
+            if not batch:
+                continue
+            halt = self._wait(at_us) or self._send(batch)
+            if halt is not None:
+                break
+        self._finish(halt, until_us)
+        state = self._session
+        if not state.list_open() and all(order.id in state.orders for order in children):
+            filled = sum(one.filled_shares > 0 for one in state.orders.values())
+            self._record.record_done(len(state.orders), filled)
+            self._session = self._record.read()
+        return self._session
+
+    def _restore(self) -> None:
+        """Tell the gate of all orders and reports on record, in their order."""
+        for one in self._session.trail:
+            if isinstance(one, ExecutionReport):
+                self._gate.apply(one)
+            elif one.passed:
+                self._gate.adopt(one.order, one.at_us)
+
+    def _settle_earlier(self) -> None:
+        """Learn what became of orders that an earlier process left open."""
+        left = self._session.list_open()
+        if not left:
+            return
+        if isinstance(self._venue, RecallingVenue):
+            ids = {one.order.id for one in left}
+            traded: dict[str, int] = {}
+            for state in self._session.orders.values():
+                if state.order.id not in ids:
+                    traded[state.order.asset] = traded.get(state.order.asset, 0) + state.filled_shares
+            self._venue.recall([one.order for one in left], traded)
+            self._read(0.0)
+            return
+        ends_us = self._time.now_us() + GRACE_US
+        while self._time.now_us() < ends_us and any(not one.reports for one in left):
+            self._read(READ_S)
+            self._time.wait_until(self._time.now_us() + round(READ_S * US_PER_SECOND))
+        silent = [one for one in left if not one.reports and not one.unknown]
+        self._record.record_unknown([one.order for one in silent], NO_REPORT)
+        for one in silent:
+            one.unknown = True
+            self._told(one)
+
+    def _refuse_cancelled(self, children: Sequence[ChildOrder]) -> None:
+        """End the orders that a person cancelled before they were due; no halt stops that."""
+        now = self._time.now_us()
+        left = [order for order in children if order.id not in self._session.orders]
+        rows = [(order, _refuse(found), now) for order in left if (found := self._session.find_cancel(order))]
+        self._record.record_orders(rows)
+        for row in rows:
+            self._session.take_order(OrderState(*row))
+            self._told(self._session.orders[row[0].id])
+
+    def _wait(self, at_us: int) -> Halt | None:
+        """Wait until orders are due, and read reports and requests meanwhile; return the halt that ends it."""
+        while self._time.now_us() < at_us:
+            if (halt := self._halt.read()) is not None:
+                return halt
+            self._obey_cancels()
+            self._read(0.0)
+            self._time.wait_until(min(at_us, self._time.now_us() + round(READ_S * US_PER_SECOND)))
+        return None
+
+    def _send(self, batch: Sequence[ChildOrder]) -> Halt | None:
+        """Rule on orders that are due, record them all, and send what passed; return the halt that ends it."""
+        self._session.cancels = self._record.read_cancels()
+        now, rows = self._time.now_us(), list[tuple[ChildOrder, Mapping[str, Any], int]]()
+        halt = None
+        for order in batch:
+            if (halt := self._halt.read()) is not None:
+                break
+            rows.append((order, self._rule(order, now), now))
+        self._record.record_orders(rows)
+        states = [OrderState(*row) for row in rows]
+        for state in states:
+            self._session.take_order(state)
+            if not state.passed:
+                self._told(state)
+        for state in filter(attrgetter("passed"), states):
+            if (found := self._halt.read()) is not None:
+                halt = found
+                self._end(state, f"not sent: {found.reason}")
+                continue
+            self._venue.send([state.order])
+            self._told(state)
+        self._read(0.0)
+        return halt
+
+    def _rule(self, order: ChildOrder, now_us: int) -> Mapping[str, Any]:
+        """Return the ruling on an order as it is recorded; one that a person cancelled is not asked of the gate."""
+        cancel = self._session.find_cancel(order)
+        if cancel is not None:
+            return _refuse(cancel)
+        return self._gate.check(order, now_us).record()
+
+    def _read(self, timeout_s: float) -> None:
+        """Take in what the venue reported; a report that cannot be halts everything."""
+        read = self._venue.read_reports(timeout_s)
+        fresh = [report for report in _drop_doubles(read) if not self._session.has_report(report)]
+        self._take(fresh)
+
+    def _take(self, reports: Sequence[ExecutionReport]) -> None:
+        if not reports:
+            return
+        self._record.record_reports(reports)
+        for report in reports:
+            self._session.take_report(report)
+            state = self._session.orders.get(report.order)
+            if state is None or state.filled_shares > state.order.shares:
+                what = "an order that is not on record" if state is None else "more shares than were ordered"
+                self._halt.set(Halt(f"{self._venue.name} reported {what}: {report.order}", ENGINE, self._time.now_us()))
+            if state is not None:
+                self._gate.apply(report)
+                self._told(state)
+
+    def _end(self, state: OrderState, why: str) -> None:
+        """Record the end of an order that the venue does not have."""
+        order = state.order.id
+        self._take([ExecutionReport(order, "cancelled", f"{order}-ended", self._time.now_us(), reason=why)])
+
+    def _obey_cancels(self) -> None:
+        """Pass requests of people on to the venue."""
+        self._session.cancels = self._record.read_cancels()
+        self._cancel([one for one in self._session.list_open() if self._session.find_cancel(one.order)])
+
+    def _cancel(self, states: Sequence[OrderState]) -> None:
+        ids = [one.order.id for one in states if one.order.id not in self._asked]
+        for order in ids:
+            self._gate.check_cancel(order, self._time.now_us())
+        if ids:
+            self._asked.update(ids)
+            self._venue.cancel(ids)
+
+    def _finish(self, halt: Halt | None, until_us: int) -> None:
+        """Wait for the ends of what is open; a halt and the end of the session cancel it."""
+        ends_us = until_us + GRACE_US
+        while self._session.list_open() and self._time.now_us() < ends_us:
+            halt = halt or self._halt.read()
+            self._obey_cancels()
+            over = halt is not None or self._time.now_us() >= until_us
+            if over:
+                self._cancel(self._session.list_open())
+            if over or all(one.unknown for one in self._session.list_open()):
+                ends_us = min(ends_us, self._time.now_us() + GRACE_US)
+            self._read(READ_S)
+            self._time.wait_until(self._time.now_us() + round(READ_S * US_PER_SECOND))
+        for one in self._session.list_open():
+            cancel = self._session.find_cancel(one.order)
+            if one.unknown and cancel is not None:
+                self._end(one, f"closed by {cancel['by']}: no report came")
+        if halt is not None:
+            self._session.halts.append(self._record.record_halt(len(self._session.halts), halt, self._time.now_us()))
+
+
+def _refuse(cancel: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the ruling on an order that a person cancelled before the gate was asked."""
+    return {"passed": False, "refusals": ["cancelled"], "by": cancel["by"]}
+
+
+def _drop_doubles(reports: Sequence[ExecutionReport]) -> Iterator[ExecutionReport]:
+    """Yield each report once."""
+    seen = set()
+    for report in reports:
+        if (report.order, report.exec_id) not in seen:
+            seen.add((report.order, report.exec_id))
+            yield report

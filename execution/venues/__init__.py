@@ -1,0 +1,12 @@
+"""Venues of the package itself: the paper venue."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...lazy import lazy_names
+
+if TYPE_CHECKING:
+    from .paper import PaperSession as PaperSession, PaperVenue as PaperVenue
+else:
+    __all__, __getattr__ = lazy_names(__name__, {"paper": "PaperSession PaperVenue"})

@@ -1,0 +1,219 @@
+"""From approved targets to orders and back: the book steps through the session that a venue executed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from alphaloom.campaign import (
+    BookData,
+    BookSettings,
+    BookStep,
+    PlanRequest,
+    SessionRun,
+    execute_session,
+    list_steps,
+    open_book,
+    order_mode,
+    preview_session,
+    read_step,
+    replay_book,
+    step_book,
+)
+from alphaloom.desk.cli.main import run_command
+from alphaloom.evaluation import add_by_hand
+from alphaloom.execution import ALL_ORDERS, ExecutionError, Halt, HaltSwitch, OrderRecord
+from alphaloom.factors import parse
+from alphaloom.ledger import Ledger
+from alphaloom.market import Panel, SyntheticConfig, simulate
+from alphaloom.risk import POLICY_FILE, RiskError
+
+from . import markets
+from .test_book import shell_out
+
+pytestmark = pytest.mark.integration
+LATER = datetime(2199, 7, 9, tzinfo=UTC)
+FACTOR = parse("rank(-ts_mean(returns, 5))")
+POLICY = f"""admitted: [by_hand]
+similarity_cap_bp: 10000
+single_name_cap_bp: 2000
+net_cap_bp: 9000
+exceptions: [{{evidence: {FACTOR.id}, rule: original, reason: a test, owner: Ada, until: 2199-12-31}}]
+"""
+PAPER = PlanRequest("paper")
+DAYS = 6
+TERMS = BookSettings(max_volume_share=0.02)
+
+
+@pytest.fixture(scope="module")
+def panel() -> Panel:
+    return simulate(SyntheticConfig(seed=4, days=120, names=30)).panel
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    (tmp_path / POLICY_FILE).write_text(POLICY)
+    with Ledger.open(tmp_path, clock=lambda: datetime(2026, 1, 1, tzinfo=UTC)) as record:
+        add_by_hand(record, FACTOR, "2026-06-01")
+        yield record
+
+
+def step(ledger: Ledger, name: str, panel: Panel, left: int) -> BookStep:
+    """Take a book to the day that has so many days after it."""
+    open_book(ledger, name, TERMS, LATER)
+    data = BookData(panel.rows(0, panel.days - left), "small")
+    return step_book(ledger, name, data, lambda: LATER)[-1]
+
+
+def execute(ledger: Ledger, name: str, panel: Panel, left: int, request: PlanRequest = PAPER) -> SessionRun:
+    """Execute the session of the day that has so many days after it."""
+    return execute_session(ledger, name, BookData(panel.rows(0, panel.days - left), "small"), request, LATER)
+
+
+def read_orders(ledger: Ledger, run: SessionRun) -> OrderRecord:
+    return OrderRecord(ledger, run.plan.close.book, run.plan.close.session)
+
+
+def test_an_executed_book_holds_what_the_book_itself_would_but_for_whole_shares(ledger: Ledger, panel: Panel) -> None:
+    """Orders are made at the last close and in whole shares; the book's own fills are made at the open in fractions."""
+    for left in range(DAYS, -1, -1):
+        if left < DAYS:
+            run = execute(ledger, "executed", panel, left)
+            before = read_step(list_steps(ledger, "book-executed")[-1])
+            own = {one.order.asset: one for one in run.orders.orders.values()}
+            assert run.orders.done == {"orders": len(own), "filled": sum(one.filled_shares > 0 for one in own.values())}
+            for name, target_e8 in before.approved.items():
+                close, held = run.plan.close.prices[name][0], before.account.holdings.get(name)
+                wanted = target_e8 / 1e8 * before.account.equity / close - (held.shares if held else 0.0)
+                ordered = own[name].order.signed_shares if name in own else 0
+                assert abs(ordered - wanted) < 2
+            after = step(ledger, "executed", panel, left)
+            fills = {fill.symbol: fill for fill in after.fills}
+            assert fills.keys() == {name for name, one in own.items() if one.filled_shares}
+            for name, fill in fills.items():
+                assert abs(fill.shares) == pytest.approx(own[name].filled_shares, abs=1)
+                assert fill.price == pytest.approx(panel.fields["open"][-1 - left, panel.symbols.index(name)], abs=1e-4)
+                room = TERMS.max_volume_share * panel.fields["volume"][-1 - left, panel.symbols.index(name)]
+                assert own[name].filled_shares == min(own[name].order.shares, int(room))
+                assert fill.cost == pytest.approx(abs(fill.shares) * fill.price * 1e-3, abs=1e-3)
+        else:
+            step(ledger, "executed", panel, left)
+        simulated = step(ledger, "simulated", panel, left)
+    assert {parts for _, found in replay_book(ledger, "executed") for parts in found} == set()
+    whole = [one.shares for one in after.account.holdings.values()]
+    assert whole
+    assert all(shares == int(shares) for shares in whole)
+    assert after.account.holdings.keys() == simulated.account.holdings.keys()
+    assert after.account.equity == pytest.approx(simulated.account.equity, rel=2e-3)
+
+
+def test_a_session_that_did_not_end_holds_the_book_back_and_a_cancel_frees_it(
+    ledger: Ledger, panel: Panel, tmp_path: Path
+) -> None:
+    step(ledger, "halted", panel, 2)
+    with HaltSwitch(tmp_path) as switch:
+        switch.set(Halt("a test", "ann", 1))
+        run = execute(ledger, "halted", panel, 1)
+        assert (run.orders.done, run.orders.orders) == (None, {})
+        with pytest.raises(RiskError, match="not all ended"):
+            step(ledger, "halted", panel, 1)
+        assert read_orders(ledger, run).record_cancel(ALL_ORDERS, "ann", "now")
+        ended = execute(ledger, "halted", panel, 1)
+        assert ended.orders.done == {"orders": len(run.plan.children), "filled": 0}
+        assert {state.refusals for state in ended.orders.orders.values()} == {("cancelled",)}
+    assert step(ledger, "halted", panel, 1).fills == ()
+    with pytest.raises(ExecutionError, match="ends before the session"):
+        execute(ledger, "halted", panel, 1)
+
+
+def test_a_changed_decision_or_report_is_refused_and_named(ledger: Ledger, panel: Panel, tmp_path: Path) -> None:
+    step(ledger, "changed", panel, 2)
+    run = execute(ledger, "changed", panel, 1)
+    day = step(ledger, "changed", panel, 1).day
+    order = next(state for state in run.orders.orders.values() if state.filled_shares)
+    where = f"kind = 'order.report' AND key LIKE '% {order.order.id} %-filled'"
+    shell_out(tmp_path, f"UPDATE events SET body = json_set(body, '$.body.price_e4', 1) WHERE {where}")
+    assert dict(replay_book(ledger, "changed"))[day] == ["orders and fills"]
+    where = f"kind = 'book.step' AND key = '{day}'"
+    shell_out(tmp_path, f"UPDATE events SET body = json_set(body, '$.body.decision.id', 'x') WHERE {where}")
+    with pytest.raises(ExecutionError, match="otherwise than it is on record"):
+        execute(ledger, "changed", panel, 0)
+
+
+def test_what_people_and_lenders_allow_holds_for_orders(ledger: Ledger, panel: Panel, tmp_path: Path) -> None:
+    step(ledger, "lent", panel, 2)
+    data = BookData(panel, "small")
+    plain = preview_session(ledger, "lent", data, PAPER, LATER)
+    shorts = {one.asset for one in plain.plan.parents if one.shares < 0}
+    first, *others = sorted(shorts)
+    assert others
+    assert all(ruling.passed for ruling in plain.preview)
+
+    none = preview_session(ledger, "lent", data, PlanRequest("paper", 1, {}), LATER)
+    assert {one.asset for one in none.plan.parents} == {one.asset for one in plain.plan.parents} - shorts
+    assert {(one.asset, one.rule) for one in none.plan.left_out} >= {(name, "locate") for name in shorts}
+    (tmp_path / POLICY_FILE).write_text(f"{POLICY}not_shortable: ['{first}']\nrestricted: ['{others[0]}']\n")
+    bound = preview_session(ledger, "lent", data, PAPER, LATER)
+    assert (first, "borrow") in {(one.asset, one.rule) for one in bound.plan.left_out}
+    refused = {ruling.order: ruling.refusals for ruling in bound.preview if not ruling.passed}
+    assert {order.asset for order in bound.plan.children if order.id in refused} == {others[0]}
+    order_mode(ledger, "lent", "halted", ("a test", "ann", ""), datetime(2000, 1, 1, tzinfo=UTC))
+    assert preview_session(ledger, "lent", data, PAPER, LATER).plan.parents == ()
+
+
+def test_a_panel_that_was_adjusted_anew_changes_shares_and_no_value(ledger: Ledger, panel: Panel) -> None:
+    """The session is executed on one file; the step reads another one in which every price was halved since."""
+    step(ledger, "split", panel, 2)
+    step(ledger, "whole", panel, 2)
+    for name in ("split", "whole"):
+        execute(ledger, name, panel, 1)
+    halved = scale(panel, 0.5)
+    split, whole = step(ledger, "split", halved, 1), step(ledger, "whole", panel, 1)
+    assert split.account.equity == pytest.approx(whole.account.equity)
+    for name, one in whole.account.holdings.items():
+        assert split.account.holdings[name].shares == pytest.approx(2 * one.shares)
+    assert split.corrections == ()
+
+
+def scale(panel: Panel, factor: float) -> Panel:
+    """Return a panel whose prices were all adjusted by one factor."""
+    prices = {name: cells * factor for name, cells in panel.fields.items() if name in ("open", "high", "low", "close")}
+    return replace(panel, fields={**panel.fields, **prices, "volume": panel.fields["volume"] / factor})
+
+
+def test_the_commands_execute_show_and_cancel(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    market = simulate(SyntheticConfig(seed=4, days=120, names=30)).panel
+    file, place = markets.write(markets.tidy(market), tmp_path / "prices.parquet"), tmp_path / "workspace"
+    place.mkdir()
+    (place / POLICY_FILE).write_text(POLICY)
+    with Ledger.open(place, clock=lambda: LATER) as record:
+        add_by_hand(record, FACTOR, "2026-06-01")
+    here = ["--workspace", str(place)]
+    data = [*here, "--panel", str(file)]
+    days = [str(day) for day in market.dates[-3:]]
+    assert run_command(["book", "open", "paper", *here]) == 0
+    assert run_command(["execute", "paper", *data]) == 2
+    assert run_command(["orders", "paper", *here]) == 2
+    assert run_command(["book", "step", "paper", *data, "--until", "1999-01-01"]) == 2
+    assert run_command(["book", "step", "paper", *data, "--until", days[0]]) == 0
+    assert run_command(["execute", "paper", *data, "--venue", "moon"]) == 2
+    capsys.readouterr()
+    told = {}
+    for word in ("dry", "real", "again"):
+        assert run_command(["execute", "paper", *data, "--json", *(["--dry-run"] if word == "dry" else [])]) == 0
+        told[word] = json.loads(capsys.readouterr().out)
+    assert (told["dry"]["status"], told["real"]["status"]) == ("dry run", "done")
+    assert told["real"] == told["again"]
+    assert told["real"]["session"] == days[1]
+    assert told["real"]["by_status"] == {"filled": len(told["dry"]["orders"])}
+    assert told["real"]["costs"] == pytest.approx(told["real"]["expected_cost"], rel=0.1)
+    assert run_command(["orders", "paper", *here]) == 0
+    assert "Slippage against arrival" in capsys.readouterr().out
+    assert run_command(["orders", "paper", *here, "--cancel", "all", "--by", "ann"]) == 2
+    assert run_command(["book", "step", "paper", *data, "--until", days[1]]) == 0
+    assert run_command(["book", "replay", "paper", *here]) == 0

@@ -1,0 +1,155 @@
+"""The order engine: halt file and record come before the venue; cancels; reports that cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from alphaloom.execution import ALL_ORDERS, ChildOrder, ExecutionReport, Halt, HaltSwitch, OrderRecord, PaperVenue
+from alphaloom.ledger import Ledger, LedgerConflict
+
+from .approvals import DAY
+from .sessions import CLOSE_US, OPEN_US, RUN, make_children, make_engine, make_gate, make_paper, open_ledger
+
+
+class Watched(PaperVenue):
+    """The paper venue, which calls back before each order is filled."""
+
+    def __init__(self, venue: PaperVenue, before: Callable[[ChildOrder], None]) -> None:
+        self.__dict__.update(venue.__dict__)
+        self.before = before
+        self.sent: list[str] = []
+
+    def send(self, orders: Sequence[ChildOrder]) -> None:
+        for order in orders:
+            self.before(order)
+            self.sent.append(order.id)
+        super().send(orders)
+
+
+class Silent:
+    """A venue that takes orders, and reports what a test puts in."""
+
+    name = "silent"
+
+    def __init__(self) -> None:
+        self.sent: list[str] = []
+        self.cancelled: list[str] = []
+        self.reports: list[ExecutionReport] = []
+
+    def send(self, orders: Sequence[ChildOrder]) -> None:
+        self.sent += [order.id for order in orders]
+
+    def cancel(self, ids: Sequence[str]) -> None:
+        self.cancelled += ids
+        self.reports += [ExecutionReport(one, "cancelled", f"c-{one}", OPEN_US) for one in ids]
+
+    def read_reports(self, timeout_s: float) -> Sequence[ExecutionReport]:
+        reports, self.reports = self.reports, []
+        return reports
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    with open_ledger(tmp_path) as record:
+        yield record
+
+
+@pytest.fixture
+def switch(tmp_path: Path, ledger: Ledger) -> Iterator[HaltSwitch]:
+    with HaltSwitch(tmp_path) as one:
+        yield one
+
+
+def test_an_order_is_on_record_with_its_ruling_before_it_is_sent(ledger: Ledger, switch: HaltSwitch) -> None:
+    children = make_children(9, 3)
+    record = OrderRecord(ledger, RUN, DAY)
+
+    def look(order: ChildOrder) -> None:
+        assert record.read().orders[order.id].passed
+
+    venue = Watched(make_paper(children), look)
+    session = make_engine(ledger, venue, make_gate(children, order_value_cap=110), switch).run(children, CLOSE_US)
+    refused = [name for name, state in session.orders.items() if not state.passed]
+    assert [session.orders[name].refusals for name in refused] == [("order_value",)] * len(refused)
+    assert refused
+    assert {*venue.sent} == session.orders.keys() - {*refused}
+    assert session.done == {"orders": 9, "filled": 9 - len(refused)}
+    again = Watched(make_paper(children), look)
+    assert make_engine(ledger, again, make_gate(children), switch).run(children, CLOSE_US).done == session.done
+    assert again.sent == []
+
+
+@pytest.mark.parametrize("place", [0, 1, 2, 3, 5])
+def test_no_order_is_sent_after_the_halt_file(ledger: Ledger, switch: HaltSwitch, place: int) -> None:
+    children = make_children(6, 3)
+    halt = Halt("a test", "ann", OPEN_US)
+
+    def stop(order: ChildOrder) -> None:
+        assert not switch.is_set() or order.id == children[place].id
+        if order.id == children[place].id:
+            switch.set(halt)
+
+    venue = Watched(make_paper(children), stop)
+    session = make_engine(ledger, venue, make_gate(children), switch).run(children, CLOSE_US)
+    assert venue.sent == [order.id for order in children[: place + 1]]
+    if place < 5:
+        assert (session.done, session.halts[0]["reason"]) == (None, "a test")
+    unsent = [state for state in session.orders.values() if state.order.id not in venue.sent]
+    assert all(state.reports[0].reason == "not sent: a test" for state in unsent)
+    switch.release(Halt("over", "ann", OPEN_US + 1), "bob")
+    ended = make_engine(ledger, make_paper(children), make_gate(children), switch).run(children, CLOSE_US)
+    assert ended.done == {"orders": 6, "filled": 6 - len(unsent)}
+
+
+def test_a_halt_cancels_what_is_open_and_a_cancel_ends_what_was_never_sent(ledger: Ledger, switch: HaltSwitch) -> None:
+    children = make_children(4, 2)
+    record = OrderRecord(ledger, RUN, DAY)
+
+    class Halting(Silent):
+        def send(self, orders: Sequence[ChildOrder]) -> None:
+            super().send(orders)
+            if len(self.sent) == 2:
+                switch.set(Halt("a test", "ann", OPEN_US))
+
+    venue = Halting()
+    session = make_engine(ledger, venue, make_gate(children), switch).run(children, CLOSE_US)
+    assert session.done is None
+    assert venue.cancelled == venue.sent == [order.id for order in children[:2]]
+    assert record.record_cancel(ALL_ORDERS, "ann", "now")
+    assert not record.record_cancel(ALL_ORDERS, "bob", "later")
+    ended = make_engine(ledger, Silent(), make_gate(children), switch).run(children, CLOSE_US)
+    assert ended.done == {"orders": 4, "filled": 0}
+    assert [state.ruling.get("by") for state in ended.orders.values()] == [None, None, "ann", "ann"]
+
+
+@pytest.mark.parametrize("wrong", ["stray", "overfill"])
+def test_a_report_that_cannot_be_halts_the_workspace(ledger: Ledger, switch: HaltSwitch, wrong: str) -> None:
+    children = make_children(3, 3)
+    order = "nobody-1" if wrong == "stray" else children[0].id
+
+    class Wrong(Silent):
+        def send(self, orders: Sequence[ChildOrder]) -> None:
+            super().send(orders)
+            self.reports = [ExecutionReport(order, "filled", "x", OPEN_US, children[0].shares + 1, 1, 0)]
+
+    venue = Wrong()
+    session = make_engine(ledger, venue, make_gate(children), switch).run(children, CLOSE_US)
+    halt = switch.read()
+    assert halt is not None
+    assert "silent reported" in halt.reason
+    assert session.done is None
+    assert len(session.orders) < 3
+
+
+def test_one_session_has_one_plan(ledger: Ledger) -> None:
+    record = OrderRecord(ledger, RUN, DAY)
+    record.record_plan({"parents": []})
+    record.record_plan({"parents": []})
+    with pytest.raises(LedgerConflict):
+        record.record_plan({"parents": [1]})
