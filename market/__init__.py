@@ -57,6 +57,8 @@ if TYPE_CHECKING:
         PlantedAlpha as PlantedAlpha,
         SyntheticConfig as SyntheticConfig,
         SyntheticMarket as SyntheticMarket,
+        draw_world as draw_world,
+        plant_alphas as plant_alphas,
         simulate as simulate,
     )
     from .synthetic.null_panel import Nulling as Nulling, make_null_panel as make_null_panel
@@ -84,7 +86,7 @@ else:
             "quality.summary": "PanelOverview summarise_panel",
             "reading": "Reading",
             "sensitivity": "ALL_FIELDS drop_fields find_withheld_fields",
-            "synthetic.market": "Plant PlantedAlpha SyntheticConfig SyntheticMarket simulate",
+            "synthetic.market": "Plant PlantedAlpha SyntheticConfig SyntheticMarket draw_world plant_alphas simulate",
             "synthetic.null_panel": "Nulling make_null_panel",
             "table": "Table read_table",
             "traded": "find_traded_rule measure_traded_money",

@@ -62,7 +62,7 @@ def formulas(source: str) -> Mapping[str, str]:
 
 def published_expressions() -> Iterator[tuple[str, Expression, str]]:
     """Yield each published factor with its name and source."""
-    for row in yaml.safe_load(_read_text("published.yaml")):
+    for row in _read_rows():
         yield row["name"], parse(row["text"]), row["source"]
     for key, source in SOURCES.items():
         for name, text in formulas(key).items():
@@ -72,7 +72,7 @@ def published_expressions() -> Iterator[tuple[str, Expression, str]]:
 @cache
 def published_mechanisms() -> Mapping[str, str]:
     """Return the mechanism of each published factor by name; formulas for which the source has none are left out."""
-    mechanisms = {row["name"]: str(row["mechanism"]) for row in yaml.safe_load(_read_text("published.yaml"))}
+    mechanisms = {row["name"]: row["mechanism"] for row in _read_rows()}
     families: Mapping[str, Mapping[str, str]] = yaml.safe_load(_read_text("published_families.yaml"))
     for key, source in SOURCES.items():
         for name in formulas(key):
@@ -139,6 +139,12 @@ def _hash_inputs() -> str:
     sources = [*package.rglob("*.py"), *package.rglob("*.lark"), *folder.glob("published*")]
     sources += [folder / "catalogue.py"]
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in sorted(sources))).hexdigest()[:16]
+
+
+@cache
+def _read_rows() -> tuple[Mapping[str, str], ...]:
+    """Return the rows of the factors of the literature, read once: the YAML reader takes longer than the parser."""
+    return tuple(yaml.safe_load(_read_text("published.yaml")))
 
 
 def _read_text(file: str) -> str:

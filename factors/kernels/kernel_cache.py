@@ -8,7 +8,7 @@ import functools
 import hashlib
 import pickle
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -41,9 +41,22 @@ def find_cache_folder() -> str:
     from platformdirs import user_cache_path
 
     config: Any = numba.config  # reads NUMBA_CACHE_DIR
-    sources = sorted(path for folder in FOLDERS for path in folder.rglob("*.py"))
-    digest = hashlib.sha256(b"".join(path.name.encode() + path.read_bytes() for path in sources)).hexdigest()[:16]
+    digest = _digest_sources(path for folder in FOLDERS for path in folder.rglob("*.py"))
     return str(Path(config.CACHE_DIR or user_cache_path("alphaloom")) / "kernels" / digest)
+
+
+@functools.cache
+def _name_subfolder(folder: Path) -> str:
+    """Return the name of the cache of a folder's kernels: its sources name it, which may use each other's constants.
+
+    Numba would name it by its path, and every checkout and environment would compile the same kernels again.
+    """
+    return f"{folder.name}_{_digest_sources(folder.glob('*.py'))}"
+
+
+def _digest_sources(paths: Iterable[Path]) -> str:
+    sources = sorted(paths)
+    return hashlib.sha256(b"".join(path.name.encode() + path.read_bytes() for path in sources)).hexdigest()[:16]
 
 
 def describe_processor() -> str:
@@ -104,13 +117,37 @@ def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
     config: Any = numba.config
     previous_folder, config.CACHE_DIR = config.CACHE_DIR, find_cache_folder()
     try:
-        compiled.enable_caching()
+        compiled._cache = _open_cache(function)
         _tolerate_disk_errors(compiled)
     except RuntimeError:  # no writable folder: compile in each process
         pass
     finally:
         config.CACHE_DIR = previous_folder
     return cast(Callable[..., Any], compiled)
+
+
+def _open_cache(function: Callable[..., Any]) -> Any:
+    """Return numba's cache of a kernel, in a folder that all checkouts with the same sources share.
+
+    Raises
+    ------
+    RuntimeError
+        If no folder can be written.
+    """
+    from numba.core import caching
+
+    class Locator(caching.UserProvidedCacheLocator):
+        @classmethod
+        def get_suitable_cache_subpath(cls, py_file: str) -> str:
+            return _name_subfolder(Path(py_file).resolve().parent)
+
+    class Implementation(caching.CompileResultCacheImpl):
+        _locator_classes = (Locator,)
+
+    class KernelCache(caching.FunctionCache):
+        _impl_class = Implementation
+
+    return KernelCache(function)
 
 
 def _tolerate_disk_errors(compiled: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import date
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -131,4 +132,10 @@ class MarketSettings(BaseModel):
         return None if self.panel is not None or self.synthetic.nothing else self._simulate(seed)
 
     def _simulate(self, seed: int) -> SyntheticMarket:
-        return build_planted_market(self.synthetic.model_copy(update={"seed": seed}), self.plants)
+        return _simulate_once(self.synthetic.model_copy(update={"seed": seed}), self.plants)
+
+
+@lru_cache(maxsize=1)
+def _simulate_once(config: SyntheticConfig, plants: PlantSettings) -> SyntheticMarket:
+    """Simulate the market that this process asked for last once: its arrays are read-only."""
+    return build_planted_market(config, plants)

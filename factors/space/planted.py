@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from ...market import MarketError, Panel, Plant, SyntheticConfig, SyntheticMarket, simulate
+from ...market import MarketError, Panel, Plant, SyntheticConfig, SyntheticMarket, draw_world, plant_alphas, simulate
 from ..engine.engine import Engine
 from ..engine.ranks import RowOrder, order_rows, row_rank_correlation
 from ..errors import FactorError, ParseError
@@ -105,7 +106,13 @@ def build_planted_market(
 
 def list_plants(config: SyntheticConfig, settings: PlantSettings) -> tuple[Plant, ...]:
     """Return the plants that a configuration asks for; none in a null market."""
-    return () if config.nothing else draw_plants(config.seed, settings)
+    return () if config.nothing else _draw_for(config.seed, settings)
+
+
+@lru_cache(maxsize=8)
+def _draw_for(seed: int, settings: PlantSettings) -> tuple[Plant, ...]:
+    """Draw the plants of a seed once in a process: a campaign opens its market, and reveals it at the close."""
+    return draw_plants(seed, settings)
 
 
 def draw_plants(
@@ -214,7 +221,8 @@ class _TrialMarket:
 
     def __init__(self, seed: int, exclude: Collection[Expression | str]) -> None:
         self.config = SyntheticConfig(seed=seed, days=TRIAL_DAYS, names=TRIAL_NAMES)
-        self.panel = simulate(self.config).panel
+        self.world = draw_world(self.config)
+        self.panel = self.world.build_panel()
         self.engine = Engine(self.panel, threads=1)
         self.known = [order_rows(values) for values in self.engine.evaluate([*TEXTBOOK, *exclude])]
 
@@ -244,7 +252,8 @@ class _TrialMarket:
     def _survives(self, plant: Plant) -> bool:
         """Return whether the alpha keeps its rank order on a market that it moves."""
         try:
-            stated = simulate(self.config, (Plant(plant.text, plant.signal, plant.rank_ic),)).plants[0]
+            alone = Plant(plant.text, plant.signal, plant.rank_ic)
+            stated = plant_alphas(self.config, self.world, (alone,)).plants[0]
         except MarketError:
             return False
         return stated.consistency >= MIN_CONSISTENCY

@@ -184,8 +184,12 @@ def simulate(config: SyntheticConfig, plants: Sequence[Plant] = ()) -> Synthetic
         A null market with plants, a plant with numbers out of range, or a signal with a wrong shape, no values, or such
         fast reversal that no push can give it a five-day RankIC.
     """
+    return plant_alphas(config, draw_world(config), plants)
+
+
+def plant_alphas(config: SyntheticConfig, world: World, plants: Sequence[Plant]) -> SyntheticMarket:
+    """Return what `simulate` returns, in a world that `draw_world` drew by the same configuration."""
     check_plants(config, plants)
-    world = draw_world(config)
     drift = np.zeros(world.listings.listed.shape)
     if not plants:
         return SyntheticMarket(world.build_panel(), _freeze_array(drift), ())

@@ -21,7 +21,7 @@ from .backend import ModelBackend, Providers
 from .caps import Amount, Reservation, RunAccount
 from .replies import GRAMMAR_PROVIDER, HedgedAttempt, ModelAnswer
 from .reply_grammar import build_schema_grammar
-from .task import Message, Task
+from .task import Message, Task, describe_schema
 
 ROUTE_EVENT = "route"
 """Kind of the event with the decision on a call, by the call's key."""
@@ -99,7 +99,7 @@ class Calls:
         request: dict[str, Any] = {
             "model": self._config.models[route.name].model,
             "messages": [message.record() for message in messages],
-            "schema": task.schema.model_json_schema(),
+            "schema": describe_schema(task.schema),
             "sampling": task.sampling(),
         }
         if address := self._config.models[route.name].api_base:  # two servers may use the same model name

@@ -9,12 +9,14 @@ import json
 import math
 import re
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 from .completions import REFUSED
+from .task import describe_schema
 
 MAX_REPLY_OBJECTS = 1_000
 """Maximum objects of a reply that are validated."""
@@ -166,7 +168,7 @@ def quote_reply(text: str, max_tokens: int) -> str:
 
 def build_response_format(schema: type[BaseModel]) -> dict[str, Any]:
     """Return the schema as a response format; strict only for a closed schema, as strict decoders require."""
-    body = schema.model_json_schema()
+    body = deepcopy(dict(describe_schema(schema)))
     described = {"name": schema.__name__, "schema": body, "strict": is_closed(body)}
     return {"type": "json_schema", "json_schema": described}
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..calls.prices import find_price
 from ..calls.replies import measure_depth
-from ..calls.task import Sensitivity, Task
+from ..calls.task import Sensitivity, Task, describe_schema
 from ..classifier import INTENTS
 from ..classifier.blocks import find_request
 from ..classifier.outcomes import AskedQuestion, OutcomeModel
@@ -185,7 +185,7 @@ class Decider:
             RoutingQuestion(
                 prompt=find_request([message.content for message in task.messages]), role=task.role, intent=task.intent,
                 context_tokens=int(sent / PROMPT_BYTES_PER_TOKEN) + 1, reply_tokens=task.max_tokens,
-                schema_depth=measure_depth(task.schema.model_json_schema()), sensitivity=task.sensitivity,
+                schema_depth=measure_depth(describe_schema(task.schema)), sensitivity=task.sensitivity,
                 jurisdiction=task.jurisdiction, refused=task.refused, attested=attested,
             )
         )  # fmt: skip  # a table

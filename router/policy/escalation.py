@@ -6,7 +6,7 @@ The policy `learned` uses the outcomes of a run's calls, which the ledger keeps.
 from __future__ import annotations
 
 from ...ledger import Ledger, ModelCall, compute_digest
-from ..calls.task import Task
+from ..calls.task import Task, describe_schema
 from ..config import LearningSettings, RouterConfig, Tier
 from .decision import Decider, RoutingDecision
 from .eligibility import Route
@@ -65,7 +65,7 @@ class EscalationPolicy:
 def _compute_key(task: Task) -> str:
     """Return a task's key, which does not depend on the model."""
     messages = [message.record() for message in task.messages]
-    return compute_digest([messages, task.schema.model_json_schema(), task.sampling()])
+    return compute_digest([messages, describe_schema(task.schema), task.sampling()])
 
 
 class Experience:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 import threading
 import time
@@ -84,11 +85,25 @@ def evidence_of(ledger: Ledger) -> str:
     return str(row)
 
 
+@pytest.fixture(scope="module")
+def twelve_days(finished: CampaignResult, panel: Panel, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the workspace of the finished campaign with a book that was taken through twelve days in one go."""
+    place = Path(shutil.copytree(finished.folder.parents[1], tmp_path_factory.mktemp("twelve") / "workspace"))
+    with Ledger.open(place, clock=lambda: datetime(2026, 1, 1, tzinfo=UTC)) as ledger:
+        open_book(ledger, "whole", BookSettings(max_volume_share=0.0), LATER)
+        step_book(ledger, "whole", BookData(panel, "small", since=since(panel, 12)), lambda: LATER)
+    return place
+
+
 @pytest.fixture
-def stepped(ledger: Ledger, panel: Panel) -> str:
-    """Return a book that was taken through twelve days in one go."""
-    open_book(ledger, "whole", BookSettings(max_volume_share=0.0), LATER)
-    step_book(ledger, "whole", BookData(panel, "small", since=since(panel, 12)), lambda: LATER)
+def workspace(twelve_days: Path, tmp_path: Path) -> Path:
+    """Return a copy of that workspace."""
+    return Path(shutil.copytree(twelve_days, tmp_path / "workspace"))
+
+
+@pytest.fixture
+def stepped(workspace: Path) -> str:
+    """Return the name of the book that is in every workspace here."""
     return "whole"
 
 

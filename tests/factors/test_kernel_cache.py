@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import errno
+import importlib
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from numba.core.caching import FunctionCache
-from numba.core.dispatcher import Dispatcher
+from numba.core.caching import FunctionCache, UserProvidedCacheLocator
 
 from alphaloom.factors.kernels import kernel_cache
 from alphaloom.factors.kernels.kernel_cache import kernel
@@ -21,10 +22,31 @@ def twice(values: Any) -> Any:
 
 def test_a_kernel_runs_where_nothing_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
     def nowhere(self: object) -> None:
-        raise RuntimeError("cannot cache function: no locator available")
+        raise OSError(errno.EROFS, "Read-only file system")
 
-    monkeypatch.setattr(Dispatcher, "enable_caching", nowhere)
+    monkeypatch.setattr(UserProvidedCacheLocator, "ensure_cache_path", nowhere)
     assert kernel(twice)(np.ones(2)).tolist() == [2, 2]
+
+
+def test_checkouts_with_the_same_sources_share_machine_code_and_others_do_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A constant of another file of the folder is part of the machine code too."""
+    monkeypatch.setattr(kernel_cache, "find_cache_folder", lambda: str(tmp_path / "cache"))
+    hits = []
+    for place, factor in (("one", 3), ("other", 3), ("changed", 5)):
+        folder = tmp_path / place / "shop"
+        folder.mkdir(parents=True)
+        (folder / "rates.py").write_text(f"FACTOR = {factor}\n")
+        (folder / "goods.py").write_text("from shop.rates import FACTOR\n\n\ndef price(v):\n    return v * FACTOR\n")
+        with monkeypatch.context() as patched:
+            patched.syspath_prepend(tmp_path / place)
+            made: Any = kernel(importlib.import_module("shop.goods").price)
+            assert made(np.ones(2)).tolist() == [factor, factor]
+        hits.append(bool(made._compiled.stats.cache_hits))
+        for name in ("shop", "shop.goods", "shop.rates"):
+            del sys.modules[name]
+    assert hits == [False, True, False]
 
 
 def test_a_kernel_runs_when_the_disk_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
