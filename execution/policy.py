@@ -15,6 +15,18 @@ from .gate import OrderLimits
 EXECUTION_FILE: Final = "execution.yaml"
 
 
+class NautilusSettings(BaseModel):
+    """Where NautilusTrader is."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    python: str | None = Field(
+        default=None,
+        min_length=1,
+        description="a Python 3.12 or later that has NautilusTrader, for --venue nautilus; null: none",
+    )
+
+
 class ExecutionPolicy(BaseModel):
     """What an order may be, and when trading stops by itself."""
 
@@ -22,6 +34,10 @@ class ExecutionPolicy(BaseModel):
 
     orders: OrderLimits = Field(default=OrderLimits(), description="limits of the order gate")
     breakers: BreakerLimits = Field(default=BreakerLimits(), description="limits of the circuit breakers")
+
+    nautilus: NautilusSettings = Field(
+        default=NautilusSettings(), exclude=True, description="the engine behind --venue nautilus; outside the digest"
+    )
 
     @property
     def digest(self) -> str:

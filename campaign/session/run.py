@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime, time
+from pathlib import Path
 from typing import Final
 
 from ...execution import (
@@ -23,14 +25,18 @@ from ...execution import (
     PaperVenue,
     SessionOrders,
     SimulatedTime,
+    Venue,
     read_execution_policy,
 )
+from ...execution.nautilus import NautilusVenue, SessionPrices
 from ...ledger import Ledger
+from ...market import PRICE_FIELDS
 from ..book import BookData
 from ..book_record import hold_book
 from ..facts import read_prices
 from ..windows import find_windows, refuse_unpaid_days
 from .plan import BookClose, PlanRequest, SessionPlan, plan_session, read_close, refuse_old, restore_plan
+from .step import read_decision_inputs
 
 EVERY_ZONE: Final = time(10, 30, tzinfo=UTC)
 """A time that lies in the same day in all time zones from Hawaii to New Zealand."""
@@ -89,7 +95,7 @@ def execute_session(
     now: datetime,
     watch: SessionWatch | None = None,
 ) -> SessionRun:
-    """Send the orders of a book's next session to the paper venue; a session that was cut short goes on.
+    """Send the orders of a book's next session to a simulated venue; a session that was cut short goes on.
 
     Parameters
     ----------
@@ -128,22 +134,21 @@ def execute_session(
             plan = plan_session(close, request, hours)
         watch = watch or SessionWatch()
         watch.planned(plan)
-        if found.plan is None:
-            record.record_plan(plan.record())
         _quote(gate, plan)
-        venue = PaperVenue(_open_session(plan, data, row))
-        with HaltSwitch(ledger.workspace) as switch:
+        with closing(_open_venue(ledger, plan, data, row)) as venue, HaltSwitch(ledger.workspace) as switch:
+            if found.plan is None:
+                record.record_plan(plan.record())
             engine = OrderEngine(record, gate, venue, switch, SimulatedTime(plan.opens_us), watch.told)
             return SessionRun(plan, engine.run(plan.children, plan.closes_us))
 
 
 def _find_session(close: BookClose, data: BookData, name: str) -> int:
-    """Return the row of the session; the paper venue needs it."""
+    """Return the row of the session; a simulated venue needs it."""
     if close.row is not None:
         return close.row
     last = data.panel.dates[-1]
     raise ExecutionError(
-        "The panel ends before the session, and the paper venue fills at its opening prices.",
+        "The panel ends before the session, and a simulated venue fills at its opening prices.",
         field="--panel",
         got=f"days up to {last}",
         allowed=f"a panel with the day after {last}, about {close.session}",
@@ -178,6 +183,41 @@ def _quote(gate: OrderGate, plan: SessionPlan) -> None:
     """Tell the gate the last price that is known of each symbol when the session opens."""
     for parent in plan.parents:
         gate.quote(parent.asset, parent.arrival_e4, plan.opens_us)
+
+
+def _open_venue(ledger: Ledger, plan: SessionPlan, data: BookData, row: int) -> Venue:
+    """Return the venue that the plan names, with the prices of the session."""
+    if plan.request.venue != NautilusVenue.name:
+        return PaperVenue(_open_session(plan, data, row))
+    close, python = plan.close, read_execution_policy(ledger.workspace).nautilus.python
+    venue = NautilusVenue(
+        Path(python) if python else None,
+        [parent.asset for parent in plan.parents],
+        max(round(close.equity * PRICE_UNITS), 1),
+        "backtest",
+        cost_bp=close.settings.bps_per_side,
+    )
+    try:
+        venue.admit(read_decision_inputs(close.inputs), close.decision.id, plan.parents)
+        venue.open_session(_read_session(plan, data, row))
+    except ExecutionError:
+        venue.close()
+        raise
+    return venue
+
+
+def _read_session(plan: SessionPlan, data: BookData, row: int) -> SessionPrices:
+    """Return the prices of a session by the plan's symbols; a symbol that did not trade has none."""
+    panel, rows = data.panel, {}
+    column = {symbol: place for place, symbol in enumerate(panel.symbols)}
+    for parent in plan.parents:
+        place = column.get(plan.close.renamed.get(parent.asset, parent.asset))
+        cells = [] if place is None else [float(panel.fields[name][row, place]) for name in (*PRICE_FIELDS, "volume")]
+        if cells and all(math.isfinite(cell) and cell > 0 for cell in cells[:-1]):
+            start, high, low, last = (round(cell * PRICE_UNITS) for cell in cells[:-1])
+            shares = int(cells[-1]) if math.isfinite(cells[-1]) else 0
+            rows[parent.asset] = (start, max(start, high, last), min(start, low, last), last, shares)
+    return SessionPrices(plan.opens_us, plan.closes_us, rows)
 
 
 def _open_session(plan: SessionPlan, data: BookData, row: int) -> PaperSession:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import Any, Final
 
+from ...execution import DecisionInputs
 from ...portfolio import (
     DayPrices,
     Fill,
@@ -91,6 +92,13 @@ def take_step(inputs: Mapping[str, Any]) -> dict[str, Any]:
 def decide_again(inputs: Mapping[str, Any]) -> Decision:
     """Return the decision of a step, computed from its stored inputs: its `Approved`s may become orders."""
     return _ask_gate(inputs, _trade_session(inputs))[0]
+
+
+def read_decision_inputs(inputs: Mapping[str, Any]) -> DecisionInputs:
+    """Return what the decision of a step was made from, for another process that decides again."""
+    decision, sized, state = _ask_gate(inputs, _trade_session(inputs))
+    day = date.fromisoformat(decision.day)
+    return DecisionInputs(sized.signals, state, read_limits(inputs), day, _standings(inputs))
 
 
 def _trade_session(inputs: Mapping[str, Any]) -> _Session:

@@ -98,6 +98,8 @@ class NautilusVenue:
         ExecutionError
             Its decision has another id (`decision_differs`), or does not approve a parent (`not_approved`).
         """
+        if not parents:
+            return
         rows = [[parent.asset, parent.shares, parent.arrival_e4] for parent in parents]
         sessions = {parent.session.isoformat() for parent in parents}
         refuse_unless(len(sessions) == 1, "parents", sorted(sessions), "parents of one session")
