@@ -142,12 +142,15 @@ def _open_cache(function: Callable[..., Any]) -> Any:
             return _name_subfolder(Path(py_file).resolve().parent)
 
     class Implementation(caching.CompileResultCacheImpl):
-        _locator_classes = (Locator,)
+        """Stores machine code where `Locator` says, and nowhere else."""
+
+    Implementation._locator_classes = [Locator]
 
     class KernelCache(caching.FunctionCache):
         _impl_class = Implementation
 
-    return KernelCache(function)
+    opened: Any = KernelCache  # numba declares no types
+    return opened(function)
 
 
 def _tolerate_disk_errors(compiled: Any) -> None:
