@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, Final
 from zoneinfo import ZoneInfo
 
@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from ...ledger import Ledger
 
 PAPER_VENUE: Final = "paper"
+ENDED_HERE: Final = "-ended"
+"""End of the id of a report that the engine wrote of an order that the venue does not have: nothing was sent."""
 MAX_DAYS_SHOWN: Final = 20
 FILLS_NOTE: Final = (
     "A fill of a paper book without orders on record counts as one order, sent with the others of its day at "
-    "the opening."
+    "the opening. An order that a venue cancelled counts as one cancel."
 )
 
 
@@ -70,14 +72,23 @@ def read_order_rates(ledger: Ledger, book: str = "", profile: str = "") -> Order
 
 
 def _list_messages(ledger: Ledger, run: str, profile: VenueProfile) -> Iterator[OrderMessage]:
-    """Yield the messages of a book."""
+    """Yield the messages of a book: orders on record, and the fills of days for which none were planned."""
     from ...campaign import list_steps
-    from ...execution import US_PER_SECOND, OrderMessage
+    from ...execution import US_PER_SECOND, OrderMessage, OrderRecord, list_planned
 
+    sessions = list_planned(ledger, run)
+    for session in sessions:
+        found = OrderRecord(ledger, run, date.fromisoformat(session)).read()
+        venue = str((found.plan or {}).get("venue"))
+        for state in (one for one in found.orders.values() if one.passed):
+            yield OrderMessage(state.at_us, run, venue, "new")
+            for report in state.reports:
+                if report.kind == "cancelled" and not report.exec_id.endswith(ENDED_HERE):
+                    yield OrderMessage(report.at_us, run, venue, "cancel")
     for step in list_steps(ledger, run):
         opening = datetime.fromisoformat(f"{step['day']}T{profile.hours[0][0]}")
         at = int(opening.replace(tzinfo=ZoneInfo(profile.time_zone)).timestamp())
-        for _ in step["fills"]:
+        for _ in step["fills"] if step["day"] not in sessions else ():
             yield OrderMessage(at * US_PER_SECOND, run, PAPER_VENUE, "new")
 
 
