@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from .engine import (
         CheckingGate as CheckingGate,
         OrderEngine as OrderEngine,
+        PresentTime as PresentTime,
         RecallingVenue as RecallingVenue,
         SimulatedTime as SimulatedTime,
+        Timeline as Timeline,
     )
     from .errors import ExecutionError as ExecutionError
     from .gate import (
@@ -74,6 +76,7 @@ if TYPE_CHECKING:
     from .policy import (
         EXECUTION_FILE as EXECUTION_FILE,
         ExecutionPolicy as ExecutionPolicy,
+        FixSettings as FixSettings,
         read_execution_policy as read_execution_policy,
     )
     from .routing import (
@@ -93,7 +96,7 @@ else:
             ),
             "breakers": "BREAKERS BreakerClearing BreakerLimits BreakerTrip Breakers",
             "decision_inputs": "DecisionInputs",
-            "engine": "CheckingGate OrderEngine RecallingVenue SimulatedTime",
+            "engine": "CheckingGate OrderEngine PresentTime RecallingVenue SimulatedTime Timeline",
             "errors": "ExecutionError",
             "gate": "GateState ORDER_RULES ORDER_RULE_UNITS OrderGate OrderLimits OrderRuling",
             "halt": "Halt HaltSwitch list_releases",
@@ -101,7 +104,7 @@ else:
             "order_record": "ALL_ORDERS OrderRecord OrderState SessionOrders list_planned",
             "orders": "FINAL_REPORTS PRICE_UNITS US_PER_SECOND ChildOrder ExecutionReport ParentOrder Side Venue",
             "parents": "SHARE_PARTS HeldShares LeftOut OrderTerms size_orders",
-            "policy": "EXECUTION_FILE ExecutionPolicy read_execution_policy",
+            "policy": "EXECUTION_FILE ExecutionPolicy FixSettings read_execution_policy",
             "routing": "RouteSlice VenueQuote VenueRoute route_order",
             "venues": "PaperSession PaperVenue",
         },

@@ -93,6 +93,29 @@ class SimulatedTime:
         self._at_us = max(self._at_us, at_us)
 
 
+class PresentTime:
+    """The clock of a session that happens now.
+
+    Parameters
+    ----------
+    clock_us
+        Returns the time in microseconds since 1970.
+    sleep
+        Waits for so many seconds.
+    """
+
+    def __init__(self, clock_us: Callable[[], int], sleep: Callable[[float], None]) -> None:
+        self._clock_us, self._sleep = clock_us, sleep
+
+    def now_us(self) -> int:
+        """Return the present."""
+        return self._clock_us()
+
+    def wait_until(self, at_us: int) -> None:
+        """Wait for a time, but not long: the halt file and requests of people are looked at in between."""
+        self._sleep(min(max(at_us - self._clock_us(), 0) / US_PER_SECOND, READ_S))
+
+
 class OrderEngine:
     """Sends the orders of one session.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -27,6 +27,24 @@ class NautilusSettings(BaseModel):
     )
 
 
+class FixSettings(BaseModel):
+    """The FIX session of a broker or venue."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    host: str = Field(default="127.0.0.1", min_length=1, description="where the venue listens, for --venue fix")
+    port: int | None = Field(default=None, ge=1, le=65_535, description="its port; null: no venue")
+    sender: str = Field(default="DESK", min_length=1, max_length=32, description="our SenderCompID")
+    target: str = Field(default="VENUE", min_length=1, max_length=32, description="their CompID")
+    version: Literal["FIX.4.4", "FIX.5.0SP2"] = Field(default="FIX.4.4", description="what is spoken")
+    heartbeat_s: int = Field(default=30, ge=1, le=600, description="seconds of silence until a heartbeat")
+
+    @property
+    def is_local(self) -> bool:
+        """Return whether the venue is on this machine: sessions that are over may be rehearsed there."""
+        return self.host in ("127.0.0.1", "::1", "localhost")
+
+
 class ExecutionPolicy(BaseModel):
     """What an order may be, and when trading stops by itself."""
 
@@ -37,6 +55,9 @@ class ExecutionPolicy(BaseModel):
 
     nautilus: NautilusSettings = Field(
         default=NautilusSettings(), exclude=True, description="the engine behind --venue nautilus; outside the digest"
+    )
+    fix: FixSettings = Field(
+        default=FixSettings(), exclude=True, description="the session behind --venue fix; outside the digest"
     )
 
     @property

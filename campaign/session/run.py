@@ -7,7 +7,6 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime, time
-from pathlib import Path
 from typing import Final
 
 from ...execution import (
@@ -21,22 +20,15 @@ from ...execution import (
     OrderRecord,
     OrderRuling,
     OrderState,
-    PaperSession,
-    PaperVenue,
     SessionOrders,
-    SimulatedTime,
-    Venue,
     read_execution_policy,
 )
-from ...execution.nautilus import NautilusVenue, SessionPrices
 from ...ledger import Ledger
-from ...market import PRICE_FIELDS
 from ..book import BookData
 from ..book_record import hold_book
-from ..facts import read_prices
 from ..windows import find_windows, refuse_unpaid_days
 from .plan import BookClose, PlanRequest, SessionPlan, plan_session, read_close, refuse_old, restore_plan
-from .step import read_decision_inputs
+from .venues import FIX_VENUE, open_venue
 
 EVERY_ZONE: Final = time(10, 30, tzinfo=UTC)
 """A time that lies in the same day in all time zones from Hawaii to New Zealand."""
@@ -122,10 +114,10 @@ def execute_session(
         found = record.read()
         if found.plan is None:
             refuse_old(close)
-        row = _find_session(close, data, name)
-        evidence = close.inputs["sizing"][3]
-        windows = find_windows(ledger, data.panel, data.dataset)
-        refuse_unpaid_days(ledger, data.panel, data.dataset, range(row, row + 1), evidence, windows)
+        venue_name = request.venue if found.plan is None else found.plan["venue"]
+        row = close.row if venue_name == FIX_VENUE else _find_session(close, data, name)
+        if row is not None:
+            _refuse_unpaid(ledger, close, data, row)
         if found.plan is not None:
             plan = restore_plan(close, found.plan)
             gate, _ = _make_gate(ledger, close, data, plan.request)
@@ -135,11 +127,19 @@ def execute_session(
         watch = watch or SessionWatch()
         watch.planned(plan)
         _quote(gate, plan)
-        with closing(_open_venue(ledger, plan, data, row)) as venue, HaltSwitch(ledger.workspace) as switch:
+        reached = open_venue(ledger.workspace, plan, data.panel, row, now)
+        with closing(reached.venue) as venue, HaltSwitch(ledger.workspace) as switch:
             if found.plan is None:
                 record.record_plan(plan.record())
-            engine = OrderEngine(record, gate, venue, switch, SimulatedTime(plan.opens_us), watch.told)
+            engine = OrderEngine(record, gate, venue, switch, reached.time, watch.told)
             return SessionRun(plan, engine.run(plan.children, plan.closes_us))
+
+
+def _refuse_unpaid(ledger: Ledger, close: BookClose, data: BookData, row: int) -> None:
+    """Refuse a session that belongs to days which nobody has paid for."""
+    evidence = close.inputs["sizing"][3]
+    windows = find_windows(ledger, data.panel, data.dataset)
+    refuse_unpaid_days(ledger, data.panel, data.dataset, range(row, row + 1), evidence, windows)
 
 
 def _find_session(close: BookClose, data: BookData, name: str) -> int:
@@ -183,50 +183,3 @@ def _quote(gate: OrderGate, plan: SessionPlan) -> None:
     """Tell the gate the last price that is known of each symbol when the session opens."""
     for parent in plan.parents:
         gate.quote(parent.asset, parent.arrival_e4, plan.opens_us)
-
-
-def _open_venue(ledger: Ledger, plan: SessionPlan, data: BookData, row: int) -> Venue:
-    """Return the venue that the plan names, with the prices of the session."""
-    if plan.request.venue != NautilusVenue.name:
-        return PaperVenue(_open_session(plan, data, row))
-    close, python = plan.close, read_execution_policy(ledger.workspace).nautilus.python
-    venue = NautilusVenue(
-        Path(python) if python else None,
-        [parent.asset for parent in plan.parents],
-        max(round(close.equity * PRICE_UNITS), 1),
-        "backtest",
-        cost_bp=close.settings.bps_per_side,
-    )
-    try:
-        venue.admit(read_decision_inputs(close.inputs), close.decision.id, plan.parents)
-        venue.open_session(_read_session(plan, data, row))
-    except ExecutionError:
-        venue.close()
-        raise
-    return venue
-
-
-def _read_session(plan: SessionPlan, data: BookData, row: int) -> SessionPrices:
-    """Return the prices of a session by the plan's symbols; a symbol that did not trade has none."""
-    panel, rows = data.panel, {}
-    column = {symbol: place for place, symbol in enumerate(panel.symbols)}
-    for parent in plan.parents:
-        place = column.get(plan.close.renamed.get(parent.asset, parent.asset))
-        cells = [] if place is None else [float(panel.fields[name][row, place]) for name in (*PRICE_FIELDS, "volume")]
-        if cells and all(math.isfinite(cell) and cell > 0 for cell in cells[:-1]):
-            start, high, low, last = (round(cell * PRICE_UNITS) for cell in cells[:-1])
-            shares = int(cells[-1]) if math.isfinite(cells[-1]) else 0
-            rows[parent.asset] = (start, max(start, high, last), min(start, low, last), last, shares)
-    return SessionPrices(plan.opens_us, plan.closes_us, rows)
-
-
-def _open_session(plan: SessionPlan, data: BookData, row: int) -> PaperSession:
-    """Return the opening prices of a session and the room that its volumes leave, by the plan's symbols."""
-    close = plan.close
-    names = {parent.asset: close.renamed.get(parent.asset, parent.asset) for parent in plan.parents}
-    prices = read_prices(data.panel, row, sorted({*names.values()}), {}, {})
-    opens = {name: round(prices["opens"].get(there, 0.0) * PRICE_UNITS) for name, there in names.items()}
-    share = close.settings.max_volume_share
-    room = {name: int(share * prices["volumes"].get(there, 0.0)) for name, there in names.items()} if share else None
-    opened = {name: price for name, price in opens.items() if price > 0}
-    return PaperSession(opened, room, close.settings.bps_per_side, plan.opens_us)

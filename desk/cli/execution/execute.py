@@ -37,12 +37,12 @@ if TYPE_CHECKING:
 BookName = Annotated[str, typer.Argument(metavar="BOOK", help="The book's name.")]
 MOST_SHOWN = 30
 """Orders that the terminal shows; `--json` has all."""
-VENUES = ("paper", "nautilus")
+VENUES = ("paper", "nautilus", "fix")
 
 
 def execute(
     name: BookName,
-    venue: Annotated[str, typer.Option("--venue", metavar="paper|nautilus", help="Where the orders go.")] = "paper",
+    venue: Annotated[str, typer.Option("--venue", metavar="paper|nautilus|fix", help="Where the orders go.")] = "paper",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the orders; nothing is sent or recorded.")] = False,
     panel: PanelFile = None,
     sectors: SectorsFile = None,
@@ -63,9 +63,10 @@ def execute(
     """Send what the last step of a book approved to a venue, as whole-share orders for the book's next session.
 
     Each order meets the halt file and the order gate, is recorded, and is then sent. A command that was cut short goes
-    on, and sends nothing twice. Both venues fill at the session's opening prices, so the panel must have its day: paper
-    by itself, nautilus in NautilusTrader's simulated exchange, once a second process has made the decision again. The
-    next alphaloom book step takes the fills in.
+    on, and sends nothing twice. The venue paper fills at the session's opening prices, nautilus does so in
+    NautilusTrader's simulated exchange once a second process has made the decision again; for both the panel must have
+    the session's day. The venue fix is the FIX session of execution.yaml. The next alphaloom book step takes the fills
+    in.
     """
     from ....campaign import PlanRequest, execute_session, preview_session
 

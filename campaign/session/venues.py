@@ -1,0 +1,159 @@
+"""The venue of a session: paper and NautilusTrader fill from the panel, a FIX venue is somewhere else."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from ...execution import (
+    EXECUTION_FILE,
+    PRICE_UNITS,
+    US_PER_SECOND,
+    ExecutionError,
+    FixSettings,
+    PaperSession,
+    PaperVenue,
+    PresentTime,
+    SimulatedTime,
+    Timeline,
+    Venue,
+    read_execution_policy,
+)
+from ...execution.fix import TRADING_RESENT, FixConnection, FixVenue, SessionSettings
+from ...execution.nautilus import NautilusVenue, SessionPrices
+from ...market import PRICE_FIELDS, Panel
+from ..facts import read_prices
+from .plan import SessionPlan
+from .step import read_decision_inputs
+
+FIX_VENUE: Final = "fix"
+FIX_JOURNAL: Final = "fix/desk.journal"
+READY_SECONDS: Final = 10.0
+"""How long a FIX venue has to answer the Logon."""
+
+
+@dataclass(frozen=True)
+class ReachedVenue:
+    """A venue, and the clock by which orders are sent to it."""
+
+    venue: Venue
+    time: Timeline
+
+
+def open_venue(workspace: Path, plan: SessionPlan, panel: Panel, row: int | None, now: datetime) -> ReachedVenue:
+    """Return the venue that a plan names.
+
+    Parameters
+    ----------
+    row
+        The session's day in the panel; None of a FIX venue, which has prices of its own.
+    now
+        The present.
+
+    Raises
+    ------
+    ExecutionError
+        The venue cannot be reached, or the session is over and the venue is not on this machine.
+    """
+    settings = read_execution_policy(workspace)
+    if plan.request.venue == FIX_VENUE:
+        return _open_fix(settings.fix, workspace, plan, round(now.timestamp() * US_PER_SECOND))
+    assert row is not None
+    moved = SimulatedTime(plan.opens_us)
+    if plan.request.venue == NautilusVenue.name:
+        return ReachedVenue(_open_nautilus(settings.nautilus.python, plan, panel, row), moved)
+    return ReachedVenue(PaperVenue(_open_session(plan, panel, row)), moved)
+
+
+def _open_fix(settings: FixSettings, workspace: Path, plan: SessionPlan, now_us: int) -> ReachedVenue:
+    """Return a venue over our own FIX session; a session that is over is rehearsed on this machine alone."""
+    if settings.port is None:
+        raise ExecutionError(
+            "No FIX venue is named.",
+            field=f"{EXECUTION_FILE}: fix.port",
+            allowed="fix: {host: 127.0.0.1, port: 9876, sender: DESK, target: VENUE}",
+            hint="alphaloom serve venue --port 9876 is one to try it on.",
+            code="no_fix_venue",
+        )
+    over = now_us >= plan.closes_us
+    if over and not settings.is_local:
+        raise ExecutionError(
+            "The session is over, and an order that is late is another decision.",
+            field="--venue",
+            got=f"{settings.host}:{settings.port}, session {plan.close.session}",
+            allowed="a session that is not over, or a venue on this machine",
+            hint=f"Nothing was sent. Step the book: alphaloom book step {plan.close.book.removeprefix('book-')}",
+            code="session_over",
+            exit_code=1,
+        )
+    journal = workspace / FIX_JOURNAL
+    journal.parent.mkdir(exist_ok=True)
+    parties = SessionSettings(
+        settings.version, settings.sender, settings.target, True, settings.heartbeat_s, TRADING_RESENT
+    )
+    link = FixConnection(settings.host, settings.port, parties, journal, read_clock_us)
+    if not link.wait_until_ready(READY_SECONDS):
+        link.close()
+        raise ExecutionError(
+            "The FIX venue does not answer.",
+            field=f"{EXECUTION_FILE}: fix",
+            got=f"{settings.host}:{settings.port}",
+            hint="Nothing was sent. Start the venue, or ask the broker; then give the same command again.",
+            code="fix_unreachable",
+            exit_code=3,
+        )
+    clock: Timeline = SimulatedTime(plan.opens_us) if over else PresentTime(read_clock_us, time.sleep)
+    return ReachedVenue(FixVenue(FIX_VENUE, link, read_clock_us), clock)
+
+
+def _open_nautilus(python: str | None, plan: SessionPlan, panel: Panel, row: int) -> NautilusVenue:
+    close = plan.close
+    venue = NautilusVenue(
+        Path(python) if python else None,
+        [parent.asset for parent in plan.parents],
+        max(round(close.equity * PRICE_UNITS), 1),
+        "backtest",
+        cost_bp=close.settings.bps_per_side,
+    )
+    try:
+        venue.admit(read_decision_inputs(close.inputs), close.decision.id, plan.parents)
+        venue.open_session(_read_session(plan, panel, row))
+    except ExecutionError:
+        venue.close()
+        raise
+    return venue
+
+
+def _read_session(plan: SessionPlan, panel: Panel, row: int) -> SessionPrices:
+    """Return the prices of a session by the plan's symbols; a symbol that did not trade has none."""
+    rows = {}
+    column = {symbol: place for place, symbol in enumerate(panel.symbols)}
+    for parent in plan.parents:
+        place = column.get(plan.close.renamed.get(parent.asset, parent.asset))
+        cells = [] if place is None else [float(panel.fields[name][row, place]) for name in (*PRICE_FIELDS, "volume")]
+        if cells and all(math.isfinite(cell) and cell > 0 for cell in cells[:-1]):
+            start, high, low, last = (round(cell * PRICE_UNITS) for cell in cells[:-1])
+            shares = int(cells[-1]) if math.isfinite(cells[-1]) else 0
+            rows[parent.asset] = (start, max(start, high, last), min(start, low, last), last, shares)
+    return SessionPrices(plan.opens_us, plan.closes_us, rows)
+
+
+def _open_session(plan: SessionPlan, panel: Panel, row: int) -> PaperSession:
+    """Return the opening prices of a session and the room that its volumes leave, by the plan's symbols."""
+    close = plan.close
+    names = {parent.asset: close.renamed.get(parent.asset, parent.asset) for parent in plan.parents}
+    prices = read_prices(panel, row, sorted({*names.values()}), {}, {})
+    opens = {name: round(prices["opens"].get(there, 0.0) * PRICE_UNITS) for name, there in names.items()}
+    share = close.settings.max_volume_share
+    room = {name: int(share * prices["volumes"].get(there, 0.0)) for name, there in names.items()} if share else None
+    opened = {name: price for name, price in opens.items() if price > 0}
+    return PaperSession(opened, room, close.settings.bps_per_side, plan.opens_us)
+
+
+def read_clock_us() -> int:
+    """Return the present, microseconds since 1970: a FIX session lives on the clock of the wall."""
+    return time.time_ns() // 1000

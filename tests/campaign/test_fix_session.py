@@ -1,0 +1,75 @@
+"""A session of a book over FIX, against `alphaloom serve venue` as a process of its own: sent once, and taken in."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from alphaloom.campaign import (
+    BookData,
+    BookSettings,
+    PlanRequest,
+    execute_session,
+    open_book,
+    read_step,
+    replay_book,
+    step_book,
+)
+from alphaloom.execution import ExecutionError
+from alphaloom.ledger import Ledger
+from alphaloom.market import Panel
+
+LATER = datetime(2199, 7, 9, tzinfo=UTC)
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture
+def port(tmp_path: Path) -> Iterator[int]:
+    """Serve a venue and give its port."""
+    command = [sys.executable, "-m", "alphaloom", "serve", "venue", "--folder", str(tmp_path / "venue")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout is not None
+        found = re.search(r"127\.0\.0\.1:(\d+)", process.stdout.readline())
+        assert found
+        yield int(found[1])
+        process.terminate()
+
+
+def test_a_session_over_fix_is_sent_once_and_taken_in_by_the_book(ledger: Ledger, panel: Panel, port: int) -> None:
+    (ledger.workspace / "execution.yaml").write_text(f"fix: {{port: {port}}}\n")
+    before = BookData(panel.rows(0, panel.days - 1), "small", since=panel.dates[-2].item())
+    open_book(ledger, "fix", BookSettings(max_volume_share=0.0), LATER)
+    step_book(ledger, "fix", before, lambda: LATER)
+    run = execute_session(ledger, "fix", before, PlanRequest("fix"), LATER)  # the panel lacks the session's day
+    states = run.orders.orders.values()
+    assert run.orders.done is not None
+    assert len(states) == len(run.plan.children) > 10
+    assert sum(one.filled_shares for one in states) > 0
+    again = execute_session(ledger, "fix", before, PlanRequest("fix"), LATER)
+    assert [one.reports for one in again.orders.orders.values()] == [one.reports for one in states]
+
+    step_book(ledger, "fix", BookData(panel, "small"), lambda: LATER)
+    step = read_step(ledger.events.last("book-fix", "book.step").body)  # type: ignore[union-attr]  # there is one
+    bought = {one.order.asset: one.order.signed_shares // one.order.shares * one.filled_shares for one in states}
+    assert {name: one.shares for name, one in step.account.holdings.items()} == {
+        name: shares for name, shares in bought.items() if shares
+    }
+    assert [parts for _, parts in replay_book(ledger, "fix") if parts] == []
+
+
+def test_a_venue_that_is_not_there_is_told_and_nothing_is_planned(ledger: Ledger, panel: Panel) -> None:
+    data = BookData(panel.rows(0, panel.days - 1), "small", since=panel.dates[-2].item())
+    open_book(ledger, "fix", BookSettings(), LATER)
+    step_book(ledger, "fix", data, lambda: LATER)
+    for settings, code in (("{}", "no_fix_venue"), ("{host: 10.0.0.1, port: 9}", "session_over")):
+        (ledger.workspace / "execution.yaml").write_text(f"fix: {settings}\n")
+        with pytest.raises(ExecutionError) as raised:
+            execute_session(ledger, "fix", data, PlanRequest("fix"), LATER)
+        assert raised.value.code == code
+    assert execute_session(ledger, "fix", BookData(panel, "small"), PlanRequest("paper"), LATER).orders.done
