@@ -32,7 +32,7 @@ from .step import read_decision_inputs
 
 FIX_VENUE: Final = "fix"
 FIX_JOURNAL: Final = "fix/desk.journal"
-READY_SECONDS: Final = 10.0
+LOGON_SECONDS: Final = 10.0
 """How long a FIX venue has to answer the Logon."""
 
 
@@ -96,7 +96,7 @@ def _open_fix(settings: FixSettings, workspace: Path, plan: SessionPlan, now_us:
         settings.version, settings.sender, settings.target, True, settings.heartbeat_s, TRADING_RESENT
     )
     link = FixConnection(settings.host, settings.port, parties, journal, read_clock_us)
-    if not link.wait_until_ready(READY_SECONDS):
+    if not link.wait_until_ready(LOGON_SECONDS):
         link.close()
         raise ExecutionError(
             "The FIX venue does not answer.",
