@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         BookFlow as BookFlow,
         BookOrder as BookOrder,
         BookSettings as BookSettings,
+        clear_books as clear_books,
         find_book as find_book,
         find_step_time as find_step_time,
         halt_books as halt_books,
@@ -72,7 +73,7 @@ else:
             "book_profit": "BookProfit attribute_profit",
             "book_log": "NOT_LOGGED",
             "book_record": (
-                "BookFlow BookOrder BookSettings WORKSPACE find_book find_step_time halt_books list_flows "
+                "BookFlow BookOrder BookSettings WORKSPACE clear_books find_book find_step_time halt_books list_flows "
                 "list_new_steps list_orders list_steps list_waiting_flows list_waiting_orders open_book order_mode "
                 "pay_book read_trading_mode resume_books"
             ),

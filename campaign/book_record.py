@@ -23,6 +23,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict, Field
 
 from ..evidence.scoring import Costs
+from ..execution import US_PER_SECOND, clear_trips, describe_trip
 from ..ledger import Ledger, LedgerConflict, Run, compute_digest, wait_while_locked
 from ..portfolio import PaperAccount, TradingTerms
 from ..risk import BP, MODES, Mode, Policy, RiskError, RiskLimits, read_policy
@@ -384,6 +385,16 @@ def resume_books(ledger: Ledger, reason: str, people: tuple[str, str], now: date
     for name in names:
         order_mode(ledger, name, "active", (reason, *people), now)
     return names
+
+
+def clear_books(ledger: Ledger, reason: str, people: tuple[str, str], now: datetime) -> list[str]:
+    """Clear the tripped breakers of every book, and return what they were, by book."""
+    at_us = round(now.timestamp() * US_PER_SECOND)
+    return [
+        f"{name}: {describe_trip(trip)}"
+        for name in list_books(ledger)
+        for trip in clear_trips(ledger, f"{PREFIX}{name}", people, reason, at_us)
+    ]
 
 
 def list_books(ledger: Ledger) -> list[str]:

@@ -705,6 +705,8 @@ EVENTS = {
     "agents.*": "what an agent wrote: hypothesis, recall, proposal, drafts, score, critique, and others of the search",
     "agents.review": "what people decided on a case, as the agents are told of it once the run goes on",
     "bench": "what the bench found of the models, prompt pages and router of a campaign, with their digests",
+    "breaker.cleared": "two people cleared a circuit breaker of a book: who, when and why",
+    "breaker.trip": "a circuit breaker of a book that tripped: its value against its limit, and what it stops",
     "change": "a version of a model, prompt page, router, policy or software that came into use, with its difference",
     "baseline": "the published formulas' scores and their combination, of search days alone",
     "blind-judgement": "what a person thought of a case before its verdict was shown to them; no agent can read it",

@@ -16,6 +16,13 @@ if TYPE_CHECKING:
         require_agreement as require_agreement,
         sign_policy as sign_policy,
     )
+    from .breaker_watch import (
+        BreakerWatch as BreakerWatch,
+        clear_trips as clear_trips,
+        describe_trip as describe_trip,
+        list_tripped as list_tripped,
+        record_trips as record_trips,
+    )
     from .breakers import (
         BREAKERS as BREAKERS,
         BreakerClearing as BreakerClearing,
@@ -41,7 +48,12 @@ if TYPE_CHECKING:
         OrderLimits as OrderLimits,
         OrderRuling as OrderRuling,
     )
-    from .halt import Halt as Halt, HaltSwitch as HaltSwitch, list_releases as list_releases
+    from .halt import (
+        Halt as Halt,
+        HaltSwitch as HaltSwitch,
+        check_people as check_people,
+        list_releases as list_releases,
+    )
     from .order_rates import (
         NEAR_SHARE as NEAR_SHARE,
         AccountDay as AccountDay,
@@ -94,12 +106,13 @@ else:
                 "AgreementRules SignedPolicy make_signer read_agreement read_signed_policy require_agreement "
                 "sign_policy"
             ),
+            "breaker_watch": "BreakerWatch clear_trips describe_trip list_tripped record_trips",
             "breakers": "BREAKERS BreakerClearing BreakerLimits BreakerTrip Breakers",
             "decision_inputs": "DecisionInputs",
             "engine": "CheckingGate OrderEngine PresentTime RecallingVenue SimulatedTime Timeline",
             "errors": "ExecutionError",
             "gate": "GateState ORDER_RULES ORDER_RULE_UNITS OrderGate OrderLimits OrderRuling",
-            "halt": "Halt HaltSwitch list_releases",
+            "halt": "Halt HaltSwitch check_people list_releases",
             "order_rates": "NEAR_SHARE AccountDay OrderMessage RateCount count_rates",
             "order_record": "ALL_ORDERS OrderRecord OrderState SessionOrders list_planned",
             "orders": "FINAL_REPORTS PRICE_UNITS US_PER_SECOND ChildOrder ExecutionReport ParentOrder Side Venue",

@@ -8,10 +8,12 @@ that nobody knows what became of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from typing import Any, Final, Protocol, runtime_checkable
 
+from .breaker_watch import BreakerWatch
 from .halt import Halt, HaltSwitch
 from .order_record import OrderRecord, OrderState, SessionOrders
 from .orders import US_PER_SECOND, ChildOrder, ExecutionReport, Venue
@@ -133,9 +135,11 @@ class OrderEngine:
         The clock.
     told
         Is called with an order whenever its state has changed.
+    watch
+        The circuit breakers.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the parts of a session
         self,
         record: OrderRecord,
         gate: CheckingGate,
@@ -143,7 +147,9 @@ class OrderEngine:
         halt: HaltSwitch,
         time: Timeline,
         told: Callable[[OrderState], None] = lambda state: None,
+        watch: BreakerWatch | None = None,
     ) -> None:
+        self._watch = watch
         self._record = record
         self._gate = gate
         self._venue = venue
@@ -246,13 +252,15 @@ class OrderEngine:
     def _send(self, batch: Sequence[ChildOrder]) -> Halt | None:
         """Rule on orders that are due, record them all, and send what passed; return the halt that ends it."""
         self._session.cancels = self._record.read_cancels()
+        if self._watch is not None and isinstance(self._time, PresentTime):
+            self._watch.see_clock(self._time.now_us())
         now, rows = self._time.now_us(), list[tuple[ChildOrder, Mapping[str, Any], int]]()
         halt = None
         for order in batch:
             if (halt := self._halt.read()) is not None:
                 break
             rows.append((order, self._rule(order, now), now))
-        self._record.record_orders(rows)
+        self._write(partial(self._record.record_orders, rows))
         states = [OrderState(*row) for row in rows]
         for state in states:
             self._session.take_order(state)
@@ -284,7 +292,7 @@ class OrderEngine:
     def _take(self, reports: Sequence[ExecutionReport]) -> None:
         if not reports:
             return
-        self._record.record_reports(reports)
+        self._write(partial(self._record.record_reports, reports))
         for report in reports:
             self._session.take_report(report)
             state = self._session.orders.get(report.order)
@@ -294,6 +302,17 @@ class OrderEngine:
             if state is not None:
                 self._gate.apply(report)
                 self._told(state)
+        if self._watch is not None:
+            self._watch.see_session(self._session, self._time.now_us())
+
+    def _write(self, record: Callable[[], None]) -> None:
+        """Record; where that fails, trading is halted before the error goes on: what is not on record is not sent."""
+        try:
+            record()
+        except Exception:
+            if self._watch is not None:
+                self._watch.see_failed_record(self._time.now_us())
+            raise
 
     def _end(self, state: OrderState, why: str) -> None:
         """Record the end of an order that the venue does not have."""

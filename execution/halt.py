@@ -145,25 +145,16 @@ class HaltSwitch:
         ExecutionError
             Trading is not halted, a reason or a person is missing, or both persons are one.
         """
-        halt = self.check_release(words, second)
+        check_people(words, second)
+        halt = self.read()
+        if halt is None:
+            raise ExecutionError("Trading is not halted.", field="--release", code="not_halted", exit_code=1)
         kept = {"halt": halt.record(), "released": {**words.record(), "second": second}}
         folder = self.workspace / HALTS_FOLDER
         folder.mkdir(exist_ok=True)
         _write_synced(folder / f"{words.at_us}.json", json.dumps(kept, sort_keys=True).encode() + b"\n")
         os.unlink(HALT_FILE, dir_fd=self._folder)
         os.fsync(self._folder)
-        return halt
-
-    def check_release(self, words: Halt, second: str) -> Halt:
-        """Return the halt that `release` would take away, or raise its error."""
-        halt = self.read()
-        if halt is None:
-            raise ExecutionError("Trading is not halted.", field="--release", code="not_halted", exit_code=1)
-        for field, text in (("--reason", words.reason), ("--by", words.by), ("--second", second)):
-            if not text.strip():
-                raise _release_error("To leave a halt takes a reason and two persons.", field, text, "a text")
-        if second.strip().casefold() == words.by.strip().casefold():
-            raise _release_error("To leave a halt takes a second person.", "--second", second, f"not {words.by}")
         return halt
 
     def _is_gone(self) -> bool:
@@ -174,6 +165,21 @@ class HaltSwitch:
         except OSError:
             return True
         return (held.st_dev, held.st_ino) != (named.st_dev, named.st_ino)
+
+
+def check_people(words: Halt, second: str) -> None:
+    """Refuse a release without a reason, or without two different persons.
+
+    Raises
+    ------
+    ExecutionError
+        With the field that is missing.
+    """
+    for field, text in (("--reason", words.reason), ("--by", words.by), ("--second", second)):
+        if not text.strip():
+            raise _release_error("To let trading go on takes a reason and two persons.", field, text, "a text")
+    if second.strip().casefold() == words.by.strip().casefold():
+        raise _release_error("To let trading go on takes a second person.", "--second", second, f"not {words.by}")
 
 
 def list_releases(workspace: Path) -> list[dict[str, Any]]:
@@ -207,5 +213,5 @@ def _write_synced(path: Path, content: bytes) -> None:
 
 
 def _release_error(message: str, field: str, got: str, allowed: str) -> ExecutionError:
-    hint = "The halt stands. Say who releases it, who agrees, and why: --by NAME --second NAME --reason TEXT."
+    hint = "What was stopped stays so. Say who releases it, who agrees, and why: --by NAME --second NAME --reason TEXT."
     return ExecutionError(message, field=field, got=got, allowed=allowed, hint=hint, code="halt_release", exit_code=1)

@@ -7,11 +7,14 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime, time
+from functools import partial
 from typing import Final
 
 from ...execution import (
     PRICE_UNITS,
     US_PER_SECOND,
+    Breakers,
+    BreakerWatch,
     ExecutionError,
     GateState,
     HaltSwitch,
@@ -21,11 +24,15 @@ from ...execution import (
     OrderRuling,
     OrderState,
     SessionOrders,
+    list_tripped,
     read_execution_policy,
+    record_trips,
 )
 from ...ledger import Ledger
+from ...portfolio import PaperAccount
 from ..book import BookData
 from ..book_record import hold_book
+from ..facts import CENTS
 from ..windows import find_windows, refuse_unpaid_days
 from .plan import BookClose, PlanRequest, SessionPlan, plan_session, read_close, refuse_old, restore_plan
 from .venues import FIX_VENUE, open_venue
@@ -131,8 +138,20 @@ def execute_session(
         with closing(reached.venue) as venue, HaltSwitch(ledger.workspace) as switch:
             if found.plan is None:
                 record.record_plan(plan.record())
-            engine = OrderEngine(record, gate, venue, switch, reached.time, watch.told)
+            breakers = _watch_breakers(ledger, close, gate, switch, plan.opens_us)
+            engine = OrderEngine(record, gate, venue, switch, reached.time, watch.told, breakers)
             return SessionRun(plan, engine.run(plan.children, plan.closes_us))
+
+
+def _watch_breakers(ledger: Ledger, close: BookClose, gate: OrderGate, switch: HaltSwitch, at_us: int) -> BreakerWatch:
+    """Return the breakers of a book, with the trips that stand, after a look at its equity."""
+    limits = read_execution_policy(ledger.workspace).breakers
+    breakers = Breakers(limits, list_tripped(ledger, close.book))
+    watch = BreakerWatch(breakers, gate, switch, partial(record_trips, ledger, close.book), close.mode)
+    account = PaperAccount.restore(close.step["account"])
+    equity, high, gain = (round(value * CENTS) for value in (account.equity, account.high_water, account.pnl))
+    watch.see_equity(equity, high, equity - gain, at_us)
+    return watch
 
 
 def _refuse_unpaid(ledger: Ledger, close: BookClose, data: BookData, row: int) -> None:

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,13 +16,15 @@ from alphaloom.campaign import (
     BookData,
     BookSettings,
     PlanRequest,
+    SessionRun,
     execute_session,
     open_book,
     read_step,
     replay_book,
     step_book,
 )
-from alphaloom.execution import ExecutionError
+from alphaloom.desk.cli.main import run_command
+from alphaloom.execution import ExecutionError, list_tripped
 from alphaloom.ledger import Ledger
 from alphaloom.market import Panel
 
@@ -29,10 +32,10 @@ LATER = datetime(2199, 7, 9, tzinfo=UTC)
 pytestmark = pytest.mark.integration
 
 
-@pytest.fixture
-def port(tmp_path: Path) -> Iterator[int]:
+@contextmanager
+def serve_venue(folder: Path, *options: str) -> Iterator[int]:
     """Serve a venue and give its port."""
-    command = [sys.executable, "-m", "alphaloom", "serve", "venue", "--folder", str(tmp_path / "venue")]
+    command = [sys.executable, "-m", "alphaloom", "serve", "venue", "--folder", str(folder), *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout is not None
         found = re.search(r"127\.0\.0\.1:(\d+)", process.stdout.readline())
@@ -41,17 +44,23 @@ def port(tmp_path: Path) -> Iterator[int]:
         process.terminate()
 
 
-def test_a_session_over_fix_is_sent_once_and_taken_in_by_the_book(ledger: Ledger, panel: Panel, port: int) -> None:
+def execute(ledger: Ledger, panel: Panel, port: int, days: int) -> SessionRun:
+    """Step the book to a day and send its next session over FIX; the panel lacks that session's day."""
     (ledger.workspace / "execution.yaml").write_text(f"fix: {{port: {port}}}\n")
-    before = BookData(panel.rows(0, panel.days - 1), "small", since=panel.dates[-2].item())
+    known = BookData(panel.rows(0, days), "small")
+    step_book(ledger, "fix", known, lambda: LATER)
+    return execute_session(ledger, "fix", known, PlanRequest("fix"), LATER)
+
+
+def test_a_session_over_fix_is_sent_once_and_taken_in_by_the_book(ledger: Ledger, panel: Panel, tmp_path: Path) -> None:
     open_book(ledger, "fix", BookSettings(max_volume_share=0.0), LATER)
-    step_book(ledger, "fix", before, lambda: LATER)
-    run = execute_session(ledger, "fix", before, PlanRequest("fix"), LATER)  # the panel lacks the session's day
+    with serve_venue(tmp_path / "venue") as port:
+        run = execute(ledger, panel, port, panel.days - 1)
+        again = execute(ledger, panel, port, panel.days - 1)
     states = run.orders.orders.values()
     assert run.orders.done is not None
     assert len(states) == len(run.plan.children) > 10
     assert sum(one.filled_shares for one in states) > 0
-    again = execute_session(ledger, "fix", before, PlanRequest("fix"), LATER)
     assert [one.reports for one in again.orders.orders.values()] == [one.reports for one in states]
 
     step_book(ledger, "fix", BookData(panel, "small"), lambda: LATER)
@@ -61,6 +70,28 @@ def test_a_session_over_fix_is_sent_once_and_taken_in_by_the_book(ledger: Ledger
         name: shares for name, shares in bought.items() if shares
     }
     assert [parts for _, parts in replay_book(ledger, "fix") if parts] == []
+
+
+def test_a_venue_that_rejects_trips_a_breaker_until_two_people_clear_it(
+    ledger: Ledger, panel: Panel, tmp_path: Path
+) -> None:
+    open_book(ledger, "fix", BookSettings(max_volume_share=0.0), LATER)
+    with serve_venue(tmp_path / "venue", "--rejects", "100%") as port:
+        run = execute(ledger, panel, port, panel.days - 3)
+    states = run.orders.orders.values()
+    assert {one.status for one in states} == {"rejected"}
+    trips = list_tripped(ledger, "book-fix")
+    assert [(trip.breaker, trip.mode) for trip in trips] == [("reject_ratio", "reducing")]
+    with serve_venue(tmp_path / "better") as port:
+        held = execute(ledger, panel, port, panel.days - 2)
+        assert {one.status for one in held.orders.orders.values()} == {"refused"}  # all would build the book
+        place = ["--workspace", str(ledger.workspace), "--reason", "the broker mended it", "--by", "ann"]
+        assert run_command(["kill", "--release", *place, "--second", "Ann"]) == 1
+        assert list_tripped(ledger, "book-fix") == trips
+        assert run_command(["kill", "--release", *place, "--second", "bob"]) == 0
+        assert list_tripped(ledger, "book-fix") == []
+        free = execute(ledger, panel, port, panel.days - 1)
+    assert sum(one.filled_shares for one in free.orders.orders.values()) > 0
 
 
 def test_a_venue_that_is_not_there_is_told_and_nothing_is_planned(ledger: Ledger, panel: Panel) -> None:

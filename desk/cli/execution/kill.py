@@ -70,27 +70,33 @@ def _halt_books(place: Path, halt: Halt, now: datetime) -> tuple[list[str], str]
 
 
 def _release(switch: HaltSwitch, words: Halt, second: str, *, as_json: bool) -> None:
-    """Resume the books on record, then take the file away."""
-    from ....campaign import resume_books
-    from ....execution import Halt
+    """Resume the books and clear their breakers on record, then take the file away."""
+    from ....campaign import clear_books, resume_books
+    from ....execution import Halt, check_people
 
     place = switch.workspace
-    switch.check_release(words, second)
+    check_people(words, second)
     people = (
         signer_name(words.by, place, "risk:approve"),
         signer_name(second, place, "risk:approve", field="--second", variable=SECOND_PASSWORD_FILE_VARIABLE),
     )
     with open_record(place) as ledger:
         now = datetime.now(UTC)
-        books = resume_books(ledger, words.reason, people, now)
-        halt = switch.release(Halt(words.reason, people[0], _to_us(now)), people[1])
+        halted, cleared = switch.is_set(), clear_books(ledger, words.reason, people, now)
+        books = resume_books(ledger, words.reason, people, now) if halted else []
+        words = Halt(words.reason, people[0], _to_us(now))
+        halt = switch.release(words, people[1]) if halted or not cleared else None
     if as_json:
         released = {"reason": words.reason, "by": people[0], "second": people[1]}
-        print_object({"halted": False, "halt": halt.record(), "released": released, "books": books})
+        was = halt.record() if halt else None
+        print_object({"halted": False, "halt": was, "released": released, "books": books, "breakers": cleared})
         return
-    print_plain(f"Released by {people[0]} and {people[1]}: orders of {place} may leave again. {_describe(halt)}")
+    was_halted = _describe(halt) if halt else "It was held to reductions by a breaker."
+    print_plain(f"Released by {people[0]} and {people[1]}: orders of {place} may leave again. {was_halted}")
     if books:
         print_plain(f"Resumed on record, from the next day on: {', '.join(books)}.")
+    for line in cleared:
+        print_plain(f"Cleared in {line}")
 
 
 def _describe(halt: Halt) -> str:
