@@ -13,6 +13,8 @@ from .breakers import BreakerLimits
 from .gate import OrderLimits
 
 EXECUTION_FILE: Final = "execution.yaml"
+PARTY_NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9_.]{0,31}$"
+"""Both names of a session are in the name of its file, with a hyphen between."""
 
 
 class NautilusSettings(BaseModel):
@@ -34,8 +36,8 @@ class FixSettings(BaseModel):
 
     host: str = Field(default="127.0.0.1", min_length=1, description="where the venue listens, for --venue fix")
     port: int | None = Field(default=None, ge=1, le=65_535, description="its port; null: no venue")
-    sender: str = Field(default="DESK", min_length=1, max_length=32, description="our SenderCompID")
-    target: str = Field(default="VENUE", min_length=1, max_length=32, description="their CompID")
+    sender: str = Field(default="DESK", pattern=PARTY_NAME, description="our SenderCompID")
+    target: str = Field(default="VENUE", pattern=PARTY_NAME, description="their CompID")
     version: Literal["FIX.4.4", "FIX.5.0SP2"] = Field(default="FIX.4.4", description="what is spoken")
     heartbeat_s: int = Field(default=30, ge=1, le=600, description="seconds of silence until a heartbeat")
 

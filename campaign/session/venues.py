@@ -31,7 +31,8 @@ from .plan import SessionPlan
 from .step import read_decision_inputs
 
 FIX_VENUE: Final = "fix"
-FIX_JOURNAL: Final = "fix/desk.journal"
+FIX_FOLDER: Final = "fix"
+"""Of the workspace: a file for each session, with its numbers and messages."""
 LOGON_SECONDS: Final = 10.0
 """How long a FIX venue has to answer the Logon."""
 
@@ -90,7 +91,7 @@ def _open_fix(settings: FixSettings, workspace: Path, plan: SessionPlan, now_us:
             code="session_over",
             exit_code=1,
         )
-    journal = workspace / FIX_JOURNAL
+    journal = workspace / FIX_FOLDER / f"{settings.sender}-{settings.target}.journal"
     journal.parent.mkdir(exist_ok=True)
     parties = SessionSettings(
         settings.version, settings.sender, settings.target, True, settings.heartbeat_s, TRADING_RESENT

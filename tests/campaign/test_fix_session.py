@@ -37,16 +37,18 @@ def serve_venue(folder: Path, *options: str) -> Iterator[int]:
     """Serve a venue and give its port."""
     command = [sys.executable, "-m", "alphaloom", "serve", "venue", "--folder", str(folder), *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
-        assert process.stdout is not None
-        found = re.search(r"127\.0\.0\.1:(\d+)", process.stdout.readline())
-        assert found
-        yield int(found[1])
-        process.terminate()
+        try:
+            assert process.stdout is not None
+            found = re.search(r"127\.0\.0\.1:(\d+)", process.stdout.readline())
+            assert found
+            yield int(found[1])
+        finally:
+            process.terminate()
 
 
-def execute(ledger: Ledger, panel: Panel, port: int, days: int) -> SessionRun:
+def execute(ledger: Ledger, panel: Panel, port: int, days: int, sender: str = "DESK") -> SessionRun:
     """Step the book to a day and send its next session over FIX; the panel lacks that session's day."""
-    (ledger.workspace / "execution.yaml").write_text(f"fix: {{port: {port}}}\n")
+    (ledger.workspace / "execution.yaml").write_text(f"fix: {{port: {port}, sender: {sender}}}\n")
     known = BookData(panel.rows(0, days), "small")
     step_book(ledger, "fix", known, lambda: LATER)
     return execute_session(ledger, "fix", known, PlanRequest("fix"), LATER)
@@ -83,14 +85,14 @@ def test_a_venue_that_rejects_trips_a_breaker_until_two_people_clear_it(
     trips = list_tripped(ledger, "book-fix")
     assert [(trip.breaker, trip.mode) for trip in trips] == [("reject_ratio", "reducing")]
     with serve_venue(tmp_path / "better") as port:
-        held = execute(ledger, panel, port, panel.days - 2)
+        held = execute(ledger, panel, port, panel.days - 2, "OTHER")
         assert {one.status for one in held.orders.orders.values()} == {"refused"}  # all would build the book
         place = ["--workspace", str(ledger.workspace), "--reason", "the broker mended it", "--by", "ann"]
         assert run_command(["kill", "--release", *place, "--second", "Ann"]) == 1
         assert list_tripped(ledger, "book-fix") == trips
         assert run_command(["kill", "--release", *place, "--second", "bob"]) == 0
         assert list_tripped(ledger, "book-fix") == []
-        free = execute(ledger, panel, port, panel.days - 1)
+        free = execute(ledger, panel, port, panel.days - 1, "OTHER")
     assert sum(one.filled_shares for one in free.orders.orders.values()) > 0
 
 
