@@ -14,6 +14,7 @@ from alphaloom.market import Panel, SyntheticConfig
 NOON = datetime(2199, 7, 9, 12, tzinfo=UTC)
 COLUMNS = ("open", "high", "low", "close", "volume", "vwap", "cap")
 BRIEF = [
+    "evidence.published=false",
     "evidence.windows.search=0.45",
     "evidence.windows.selection=0.4",
     "agents.rounds=3",
@@ -24,9 +25,15 @@ BRIEF = [
     "budget.evaluations=45",
     "budget.trials=9",
 ]
-"""A few seconds; nothing in the gate is lowered."""
+"""A few seconds; nothing in the gate is lowered. The published formulas are scored in `CLOSING` alone."""
 
-CLOSING = [*BRIEF, "evidence.open_sealed=true", "evidence.leak_rank_ic=0.5", "risk.single_name_cap_bp=400"]
+CLOSING = [
+    *BRIEF,
+    "evidence.published=true",
+    "evidence.open_sealed=true",
+    "evidence.leak_rank_ic=0.5",
+    "risk.single_name_cap_bp=400",
+]
 """A close in which everything happens: the risk gate is tightened, and strong plants would look like a leak."""
 
 

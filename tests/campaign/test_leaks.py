@@ -37,6 +37,7 @@ FEWEST = 4
 """Digits from which a number counts as told; verdicts are searched for any digit at all."""
 SMALL = [
     *markets.BRIEF,
+    "evidence.published=true",  # agents are told which of them live
     "agents.rounds=2",
     "agents.hypotheses=3",
     "agents.candidates=3",

@@ -76,7 +76,7 @@ def test_a_known_formula_may_be_a_seed_and_is_never_sent(files: Files, tmp_path:
     known = "-ts_corr(open, volume, 10)"
     assert read_published(), "this is WorldQuant's alpha 6"
     (tmp_path / "seeds.txt").write_text(f"{known}\n")
-    record = run(files, tmp_path, "steer.seed_library=seeds.txt", "budget.trials=5")
+    record = run(files, tmp_path, "evidence.published=true", "steer.seed_library=seeds.txt", "budget.trials=5")
     entry = next(
         each
         for word in ("accepted", "proven", "watchlist", "rejected", "members", "untested")
