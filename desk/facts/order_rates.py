@@ -82,9 +82,8 @@ def _list_messages(ledger: Ledger, run: str, profile: VenueProfile) -> Iterator[
         venue = str((found.plan or {}).get("venue"))
         for state in (one for one in found.orders.values() if one.passed):
             yield OrderMessage(state.at_us, run, venue, "new")
-            for report in state.reports:
-                if report.kind == "cancelled" and not report.exec_id.endswith(ENDED_HERE):
-                    yield OrderMessage(report.at_us, run, venue, "cancel")
+            cancels = (one for one in state.reports if one.kind == "cancelled" and not one.exec_id.endswith(ENDED_HERE))
+            yield from (OrderMessage(report.at_us, run, venue, "cancel") for report in cancels)
     for step in list_steps(ledger, run):
         opening = datetime.fromisoformat(f"{step['day']}T{profile.hours[0][0]}")
         at = int(opening.replace(tzinfo=ZoneInfo(profile.time_zone)).timestamp())

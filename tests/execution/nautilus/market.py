@@ -177,14 +177,13 @@ def trade_plainly(market: Market) -> Book:
             book.moved += held[event.asset] != 0
             held[event.asset], paid_e4 = event.apply(held[event.asset])
             cash_e4 += paid_e4
-        if row % EVERY == 0:
-            for parent in plan(market, row, held)[2]:
-                price_e4 = int(market.prices[0][row, market.assets.index(parent.asset)])
-                book.orders += 1
-                if price_e4:
-                    book.fills += 1
-                    held[parent.asset] += parent.shares
-                    cash_e4 -= parent.shares * price_e4
+        for parent in plan(market, row, held)[2] if row % EVERY == 0 else ():
+            price_e4 = int(market.prices[0][row, market.assets.index(parent.asset)])
+            book.orders += 1
+            if price_e4:
+                book.fills += 1
+                held[parent.asset] += parent.shares
+                cash_e4 -= parent.shares * price_e4
         book.positions.append({asset: shares for asset, shares in held.items() if shares})
         book.cash_e4.append(cash_e4)
     return book
