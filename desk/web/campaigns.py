@@ -193,7 +193,7 @@ class RunReading:
         self._counted: Funnel | None = None
         self._scores: list[Evaluation] = []
         self._place = 0
-        self._looked_at, self._told = -LOOK_SECONDS, dict[str, Any]()
+        self._looked_at, self._shown = -LOOK_SECONDS, ""
 
     @classmethod
     def of(cls, workspace: Path, run: str) -> RunReading:
@@ -216,16 +216,19 @@ class RunReading:
                 self._place = place
             return standing, list_factors(ledger, run, self._scores)
 
-    def read_standing(self, opened: Opened, name: str) -> dict[str, Any]:
-        """Return where a run stands; it is read once a second, however many live pages ask."""
+    def render_standing(self, opened: Opened, name: str) -> str:
+        """Return where a run stands as HTML; it is read and written once a second, however many live pages ask."""
         from ...evaluation import find_campaign
 
         with self._lock:
             if time.monotonic() - self._looked_at > LOOK_SECONDS / 2:
                 with opened() as ledger:
-                    self._told = self._read_standing(ledger, find_campaign(ledger, name)).record()
+                    run = find_campaign(ledger, name)
+                    standing = self._read_standing(ledger, run).record()
+                    phase = {"process_phase": control.read_phase(ledger, run.id)}
+                self._shown = render("standing.html.j2", standing | phase, None)
                 self._looked_at = time.monotonic()
-            return self._told
+            return self._shown
 
     def _read_standing(self, ledger: Ledger, run: Run) -> RunStanding:
         from ...campaign import Funnel
@@ -366,12 +369,9 @@ def _render_standing(live: LiveRequest) -> str:
 
     name = live.request.path_params["run"]
     try:
-        standing = RunReading.of(live.workspace, name).read_standing(live.opened, name)
-        with live.opened() as ledger:
-            phase = {"process_phase": control.read_phase(ledger, standing["run"])}
+        return RunReading.of(live.workspace, name).render_standing(live.opened, name)
     except AlphaloomError:
         return ""
-    return render("standing.html.j2", standing | phase, None)
 
 
 def _render_launch(live: LiveRequest) -> str:
