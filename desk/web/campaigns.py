@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
-from starlette.concurrency import run_in_threadpool
+from anyio import CapacityLimiter, to_thread
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 
@@ -35,6 +35,8 @@ LOOK_SECONDS: Final = 1.0
 """How often a live page looks for something new."""
 MAX_STREAMS: Final = 64
 """Live pages that are served at once; another one is refused and can be loaded again by hand."""
+LOOKING_THREADS: Final = 2
+"""Threads that look for all live pages, so that they take none from the other pages and memory stays flat."""
 MAX_READINGS: Final = 8
 """Runs whose factors are kept in memory."""
 UNDECIDED: Final = "scored"
@@ -328,6 +330,7 @@ class LiveRequest:
 
 Stream = Callable[[LiveRequest], Response]
 _open_streams = 0
+_looking = CapacityLimiter(LOOKING_THREADS)
 
 
 def stream_run(live: LiveRequest) -> Response:
@@ -347,12 +350,15 @@ def _stream(live: LiveRequest, read: Callable[[LiveRequest], str]) -> Response:
 
 
 async def _watch(live: LiveRequest, read: Callable[[LiveRequest], str]) -> AsyncIterator[str]:
+    def look() -> str:
+        return read(live) if live.admits() else ""
+
     global _open_streams
     _open_streams += 1
     try:
         shown = ""
-        while not await live.request.is_disconnected() and await run_in_threadpool(live.admits):
-            text = await run_in_threadpool(read, live)
+        while not await live.request.is_disconnected():
+            text = await to_thread.run_sync(look, limiter=_looking)
             if not text:
                 return
             if text != shown:
