@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
+from ..errors import DeskError
+
 if TYPE_CHECKING:
-    from ...execution import OrderState, SessionOrders
+    from ...execution import OrderRecord, OrderState, SessionOrders
+    from ...ledger import Ledger
 
 MONEY_UNITS = 10_000
 """Units of the record's money and prices in one unit of the currency."""
@@ -21,6 +26,63 @@ LEFT_OUT_TEXTS = {
     "margin": "the positions would bind more than the equity",
 }
 """Why shares of an approved target became no order, by rule."""
+
+
+@dataclass(frozen=True)
+class BookSession:
+    """A session of a book whose orders are on record: its facts, its record, and the days of all sessions."""
+
+    facts: dict[str, Any]
+    record: OrderRecord
+    days: list[str]
+
+    def cancel(self, name: str, by: str, at: str) -> bool:
+        """Record that a person asks for the end of an order, of a parent's orders, or of all; return whether it is new.
+
+        Raises
+        ------
+        DeskError
+            Every order has ended, or there is no such order.
+        """
+        from ...execution import ALL_ORDERS
+
+        if self.facts["status"] == "done":
+            raise DeskError("Every order of the session has ended.", field="--cancel", got=name, code="orders_done")
+        names = {row["id"] for row in self.facts["orders"]} | {
+            row["id"].partition("-")[0] for row in self.facts["orders"]
+        }
+        if name not in {ALL_ORDERS, *names}:
+            raise DeskError("There is no such order.", field="--cancel", got=name, allowed=f"{ALL_ORDERS}, or an id")
+        return self.record.record_cancel(name, by, at)
+
+
+def read_session(ledger: Ledger, name: str, day: str = "") -> BookSession:
+    """Return a session of a book, the last one by default.
+
+    Raises
+    ------
+    DeskError
+        The book has no orders for the day.
+    RiskError
+        There is no such book.
+    """
+    from ...campaign import find_book
+    from ...execution import OrderRecord, list_planned
+
+    book, _ = find_book(ledger, name)
+    days = list_planned(ledger, book)
+    day = day or (days[-1] if days else "")
+    if day not in days:
+        raise DeskError(
+            "The book has no orders for this day." if day else "The book has no orders yet.",
+            field="--session" if day else "BOOK",
+            got=day or name,
+            allowed=", ".join(days[-5:]) or None,
+            hint=f"alphaloom execute {name} --venue paper",
+            code="no_orders",
+        )
+    record = OrderRecord(ledger, book, date.fromisoformat(day))
+    return BookSession(tell_session(book.removeprefix("book-"), day, record.read()), record, days)
 
 
 def tell_session(book: str, session: str, orders: SessionOrders) -> dict[str, Any]:
@@ -42,6 +104,7 @@ def tell_session(book: str, session: str, orders: SessionOrders) -> dict[str, An
         "venue": plan.get("venue", ""),
         "status": _find_status(orders),
         "halts": [{"reason": one["reason"], "by": one["by"]} for one in orders.halts],
+        "cancels": [dict(one) for one in orders.cancels.values()],
         "expected_cost": plan["expected_cost_e4"] / MONEY_UNITS,
         "planned_value": sum(abs(row["shares"]) * row["arrival"] for row in rows),
         "filled_value": value,

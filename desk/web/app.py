@@ -29,6 +29,7 @@ from ..report.report import TEMPLATE_FOLDER
 from ..users import GivenNames, PersonScope, Signer, Users
 from . import books, campaigns, compare, control, factors, jump, library, record, what_if
 from .access import Guards, LoginLimit, LoginPage, Sessions, find_signer, give_name, load_name
+from .live import LiveRequest, Stream
 from .pages import Page, PageRequest, Problem, render
 from .review import blind, cases, read_waiting, seal, texts
 
@@ -110,6 +111,7 @@ DESK_PAGES = {
     "/books": Page("books.html.j2", books.load_books),
     "/books/{book}": Page("book.html.j2", books.load_book),
     "/books/{book}/positions": Page("book_positions.html.j2", books.load_positions),
+    "/books/{book}/orders": Page("book_orders.html.j2", books.load_orders),
     "/books/{book}/refusals": Page("book_refusals.html.j2", books.load_refusals),
     "/books/{book}/stress": Page("book_stress.html.j2", books.load_stress),
     "/jump": Page("jump.html.j2", jump.load_jump),
@@ -128,10 +130,15 @@ DESK_CHANGES = {
     "/runs/{run}/alarms/{factor}": DeskChange(PersonScope.RISK_APPROVE, cases.acknowledge),
     "/library/{factor}": DeskChange(PersonScope.LIBRARY_WRITE, library.decide),
     "/books/{book}": DeskChange(PersonScope.RISK_APPROVE, books.order),
+    "/books/{book}/orders": DeskChange(PersonScope.RISK_APPROVE, books.cancel),
     "/texts/{text}": DeskChange(PersonScope.TEXT_RELEASE, texts.release),
 }
 """What the form of a page does, by the page's address."""
-LIVE_PAGES = {"/runs/{run}/live": campaigns.stream_run, "/launches/{name}/live": campaigns.stream_launch}
+LIVE_PAGES = {
+    "/runs/{run}/live": campaigns.stream_run,
+    "/launches/{name}/live": campaigns.stream_launch,
+    "/books/{book}/orders/live": books.stream_orders,
+}
 
 
 def build_app(desk: Desk) -> ASGIApp:
@@ -283,7 +290,7 @@ async def _read_form(request: Request) -> dict[str, str]:
         return {name: value for name, value in form.items() if isinstance(value, str)}
 
 
-def _build_stream(desk: Desk, stream: campaigns.Stream) -> Handler:
+def _build_stream(desk: Desk, stream: Stream) -> Handler:
     async def answer(request: Request) -> Response:
         # Asked each time the page looks for something new, so that a stream ends with its session.
         def admits() -> bool:
@@ -291,7 +298,7 @@ def _build_stream(desk: Desk, stream: campaigns.Stream) -> Handler:
 
         if not await run_in_threadpool(admits):
             return await run_in_threadpool(_answer_stranger, desk)
-        return stream(campaigns.LiveRequest(desk.open, desk.workspace, admits, request))
+        return stream(LiveRequest(desk.open, desk.workspace, admits, request))
 
     return answer
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
-from anyio import CapacityLimiter, to_thread
-from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, Response
 
 from ..errors import DeskError
 from ..facts.model_spend import describe_spend, sum_spend
@@ -23,6 +19,7 @@ from ..report.report import REPORT_FILE, render_run
 from ..report.sections.run_notes import read_run_notes
 from . import control
 from .access import REPORT_POLICY
+from .live import LOOK_SECONDS, LiveRequest, Opened, stream_page
 from .pages import PageRequest, render
 
 if TYPE_CHECKING:
@@ -31,12 +28,6 @@ if TYPE_CHECKING:
 
 RUNS_A_PAGE: Final = 50
 FACTORS_A_PAGE: Final = 100
-LOOK_SECONDS: Final = 1.0
-"""How often a live page looks for something new."""
-MAX_STREAMS: Final = 64
-"""Live pages that are served at once; another one is refused and can be loaded again by hand."""
-LOOKING_THREADS: Final = 2
-"""Threads that look for all live pages, so that they take none from the other pages and memory stays flat."""
 MAX_READINGS: Final = 8
 """Runs whose factors are kept in memory."""
 UNDECIDED: Final = "scored"
@@ -315,58 +306,14 @@ def load_report(view: PageRequest) -> Response:
     return HTMLResponse(report, headers={"Content-Security-Policy": REPORT_POLICY})
 
 
-Opened = Callable[[], AbstractContextManager["Ledger"]]
-
-
-@dataclass(frozen=True)
-class LiveRequest:
-    """Who watches: how the record is opened, its workspace, whether the session still stands, and the request."""
-
-    opened: Opened
-    workspace: Path
-    admits: Callable[[], bool]
-    request: Request
-
-
-Stream = Callable[[LiveRequest], Response]
-_open_streams = 0
-_looking = CapacityLimiter(LOOKING_THREADS)
-
-
 def stream_run(live: LiveRequest) -> Response:
     """Return a stream of the standing of a run as HTML, sent whenever it has changed."""
-    return _stream(live, _render_standing)
+    return stream_page(live, _render_standing)
 
 
 def stream_launch(live: LiveRequest) -> Response:
     """Return a stream of what the process of a campaign without a run says, and at last the way to the run."""
-    return _stream(live, _render_launch)
-
-
-def _stream(live: LiveRequest, read: Callable[[LiveRequest], str]) -> Response:
-    if _open_streams >= MAX_STREAMS:
-        return Response("Too many live pages are open.\n", 503)
-    return StreamingResponse(_watch(live, read), media_type="text/event-stream")
-
-
-async def _watch(live: LiveRequest, read: Callable[[LiveRequest], str]) -> AsyncIterator[str]:
-    def look() -> str:
-        return read(live) if live.admits() else ""
-
-    global _open_streams
-    _open_streams += 1
-    try:
-        shown = ""
-        while not await live.request.is_disconnected():
-            text = await to_thread.run_sync(look, limiter=_looking)
-            if not text:
-                return
-            if text != shown:
-                shown = text
-                yield "".join(f"data: {line}\n" for line in text.splitlines()) + "\n"
-            await asyncio.sleep(LOOK_SECONDS)
-    finally:
-        _open_streams -= 1
+    return stream_page(live, _render_launch)
 
 
 def _render_standing(live: LiveRequest) -> str:

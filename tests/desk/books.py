@@ -6,8 +6,19 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from alphaloom.campaign import BookData, BookSettings, Settings, open_book, order_mode, pay_book, step_book
+from alphaloom.campaign import (
+    BookData,
+    BookSettings,
+    PlanRequest,
+    Settings,
+    open_book,
+    order_mode,
+    pay_book,
+    preview_session,
+    step_book,
+)
 from alphaloom.evaluation import add_by_hand
+from alphaloom.execution import OrderRecord
 from alphaloom.factors import parse
 from alphaloom.ledger import Ledger, Run
 from alphaloom.market import Panel
@@ -15,7 +26,7 @@ from alphaloom.market import Panel
 from .workspace import NOON, SCRIPT
 
 LATER = datetime(2199, 7, 9, tzinfo=UTC)
-BOOK, PLANTED, EMPTY = "paper", "planted", "empty"
+BOOK, PLANTED, EMPTY, ORDERED = "paper", "planted", "empty", "ordered"
 HELD = "rank(-ts_mean(returns, 5))"
 MARKET = {"synthetic": {"days": 320, "names": 30}}
 STEPS = 4
@@ -24,7 +35,10 @@ UNLENT = "H.PJF"
 
 
 def lay_books(workspace: Path) -> None:
-    """Make a book of a few steps with an order and a flow that wait, one whose symbols are script, and one without."""
+    """Make a book of a few steps with an order and a flow that wait, one whose symbols are script, one without steps.
+
+    Another one, whose symbols are script too, has planned orders of which nothing was sent.
+    """
     settings = Settings.model_validate({"market": MARKET})
     panel, dataset = settings.market.open(settings.seed)
     factor = parse(HELD)
@@ -44,6 +58,11 @@ def lay_books(workspace: Path) -> None:
         order_mode(ledger, BOOK, "reducing", (SCRIPT, SCRIPT, ""), LATER)
         pay_book(ledger, BOOK, 5_000.0, SCRIPT, LATER)
         open_book(ledger, EMPTY, BookSettings(), NOON)
+        planted = plant(panel)
+        open_book(ledger, ORDERED, BookSettings(), NOON)
+        step_book(ledger, ORDERED, BookData(planted.rows(0, planted.days - 1), dataset), lambda: LATER)
+        plan = preview_session(ledger, ORDERED, BookData(planted, dataset), PlanRequest("paper"), LATER).plan
+        OrderRecord(ledger, plan.close.book, plan.close.session).record_plan(plan.record())
 
 
 def plant(panel: Panel) -> Panel:

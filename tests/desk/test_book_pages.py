@@ -10,20 +10,30 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from alphaloom.campaign import BookData, Settings, find_book, list_orders, list_steps, read_trading_mode, step_book
+from alphaloom.campaign import (
+    BookData,
+    PlanRequest,
+    Settings,
+    execute_session,
+    find_book,
+    list_orders,
+    list_steps,
+    read_trading_mode,
+    step_book,
+)
 from alphaloom.desk.cli.main import run_command
 from alphaloom.desk.facts.books import StepLine
 from alphaloom.desk.users import Users
 from alphaloom.desk.web import Desk, build_app
 from alphaloom.desk.web.access import LoginLimit
-from alphaloom.desk.web.books import orders
+from alphaloom.desk.web.books import trading_state
 from alphaloom.desk.web.books.shelf import StepShelf
 
-from .books import BOOK, EMPTY, LATER, MARKET, PLANTED, STEPS, lay_books
+from .books import BOOK, EMPTY, LATER, MARKET, ORDERED, PLANTED, STEPS, lay_books, plant
 from .workspace import HERE, NOON, SAME
 
 PLACE = f"/books/{BOOK}"
-PARTS = ("", "/positions", "/refusals", "/stress?scenario=crash")
+PARTS = ("", "/positions", "/orders", "/refusals", "/stress?scenario=crash")
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +100,7 @@ def test_head_room_is_that_of_the_recorded_decision(desk: Desk, client: TestClie
 
 
 def test_no_name_in_a_book_becomes_markup(client: TestClient) -> None:
-    for book in (BOOK, PLANTED, EMPTY):
+    for book in (BOOK, PLANTED, EMPTY, ORDERED):
         for part in PARTS:
             answer = client.get(f"/books/{book}{part}")
             assert answer.status_code == 200, (book, part)
@@ -108,6 +118,34 @@ def test_a_scenario_names_no_file_and_an_error_stays_on_the_page(desk: Desk, cli
         assert page["problem"]["message"], scenario
     assert "holds nothing" in client.get(f"/books/{EMPTY}/stress?scenario=crash").text
     assert client.get("/books/none/stress.json").json()["code"] == "unknown_book"
+
+
+def test_the_blotter_is_that_of_the_command_and_a_cancelled_order_is_not_sent(
+    desk: Desk, client: TestClient, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def read() -> Any:
+        facts = run_json(capsys, "orders", ORDERED, "--workspace", str(desk.workspace))
+        page = client.get(f"/books/{ORDERED}/orders.json").json()
+        assert page["facts"] | {"orders": facts["orders"]} == facts
+        assert sorted(page["facts"]["orders"], key=str) == sorted(facts["orders"], key=str)
+        return facts
+
+    first = read()["orders"][0]["id"]
+    form = {"session": read()["session"], "cancel": first}
+    assert client.post(f"/books/{ORDERED}/orders", headers=SAME, data=form | {"cancel": "nothing"}).status_code == 409
+    assert client.post(f"/books/{ORDERED}/orders", headers=SAME, data=form).status_code == 303
+    page = client.get(f"/books/{ORDERED}/orders").text
+    assert f"ada asked to cancel {first}" in page
+    assert "Planned, nothing sent yet" in page
+    with desk.open() as ledger:
+        settings = Settings.model_validate({"market": MARKET})
+        panel, dataset = settings.market.open(settings.seed)
+        execute_session(ledger, ORDERED, BookData(plant(panel), dataset), PlanRequest("paper"), LATER)
+    assert read()["status"] == "done"
+    (ended,) = [row for row in read()["orders"] if row["id"].startswith(first)]
+    assert (ended["refusals"][0]["rule"], ended["filled"]) == ("cancelled", 0)
+    assert "Cancel all" not in client.get(f"/books/{ORDERED}/orders").text
+    assert client.get(f"/books/{ORDERED}/orders.json?q={ended['id']}").json()["matches"] == 1
 
 
 def test_one_person_halts_and_two_resume(desk: Desk, client: TestClient) -> None:
@@ -143,7 +181,7 @@ def test_the_second_person_of_a_workspace_with_users_gives_a_password_and_needs_
         assert client.post(PLACE, headers=SAME, data={**form, "second_password": password}).status_code == 303
         spent = LoginLimit(lambda: 0.0)
         assert [bool(spent.take("bo")) for _ in range(6)] == [False] * 5 + [True]
-        monkeypatch.setattr(orders, "_TRIES", spent)
+        monkeypatch.setattr(trading_state, "_TRIES", spent)
         answer = client.post(PLACE, headers=SAME, data={**form, "second_password": password})
         assert "Too many tries" in answer.text
     with TestClient(build_app(desk), base_url=HERE, follow_redirects=False) as other:

@@ -13,7 +13,7 @@ import typer
 
 from ...errors import DeskError
 from ...facts.books import MOST_NAMED
-from ...facts.orders import describe_status, tell_session
+from ...facts.orders import describe_status, read_session, tell_session
 from ...facts.standing import DEFAULT_WORKSPACE
 from ...figures import count, number, plural
 from ..console import make_text, print_object, print_plain, stderr_console, stdout_console
@@ -110,28 +110,12 @@ def orders(
     A request to cancel is recorded. The running alphaloom execute obeys it, or else the next one, also while trading
     is halted.
     """
-    from ....campaign import find_book
-    from ....execution import OrderRecord, list_planned
-
     with open_record(workspace or DEFAULT_WORKSPACE) as ledger:
-        book, _ = find_book(ledger, name)
-        days = list_planned(ledger, book)
-        day = session.date().isoformat() if session else days[-1] if days else ""
-        if day not in days:
-            raise DeskError(
-                "The book has no orders for this day." if day else "The book has no orders yet.",
-                field="--session" if day else "BOOK",
-                got=day or name,
-                allowed=", ".join(days[-5:]) or None,
-                hint=f"alphaloom execute {name} --venue paper",
-                code="no_orders",
-            )
-        record = OrderRecord(ledger, book, datetime.fromisoformat(day).date())
-        facts = tell_session(name, day, record.read())
+        shown = read_session(ledger, name, session.date().isoformat() if session else "")
+        facts = shown.facts
         if cancel:
-            _check_cancel(facts, cancel)
             person = signer_name(by, ledger.workspace, "risk:approve")
-            facts["cancel_is_new"] = record.record_cancel(cancel, person, datetime.now(UTC).isoformat())
+            facts["cancel_is_new"] = shown.cancel(cancel, person, datetime.now(UTC).isoformat())
     if as_json:
         print_object(facts)
         return
@@ -140,16 +124,6 @@ def orders(
     print_plain(f"{name}, orders for {facts['session']} decided on {facts['decided_on']}: {_count_states(facts)}.")
     _print_orders(facts)
     _print_result(facts)
-
-
-def _check_cancel(facts: Mapping[str, Any], cancel: str) -> None:
-    from ....execution import ALL_ORDERS
-
-    names = {row["id"] for row in facts["orders"]} | {row["id"].partition("-")[0] for row in facts["orders"]}
-    if facts["status"] == "done":
-        raise DeskError("Every order of the session has ended.", field="--cancel", got=cancel, code="orders_done")
-    if cancel not in {ALL_ORDERS, *names}:
-        raise DeskError("There is no such order.", field="--cancel", got=cancel, allowed=f"{ALL_ORDERS}, or an id")
 
 
 def _read_data(ledger: Ledger, name: str, place: DataOptions) -> Any:

@@ -1,51 +1,104 @@
-"""The form by which a person halts a paper book, holds it to reductions, or resumes it with a second person."""
+"""The blotter of a paper book: the orders of a session, live while they are sent, and the form that cancels them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
-from ...errors import DeskError
-from ...users import PersonScope, Users
-from ..access import LoginLimit
-from ..pages import PageRequest
+from ...facts.orders import read_session
+from ..campaigns import find_page
+from ..live import LiveRequest, stream_page
+from ..pages import PageRequest, render
+from .details import ROWS_A_PAGE
 
 if TYPE_CHECKING:
-    from ....risk import Mode
+    from collections.abc import Mapping
 
-_TRIES: Final = LoginLimit()
-"""Whoever is at the desk could guess the password of another person here, as at the login."""
+    from starlette.responses import Response
+
+    from ....ledger import Ledger
+
+FIRST_STATES: Final = ("unknown", "partly filled", "accepted", "sent", "waiting", "rejected", "refused")
+"""States of orders of which somebody may have to take care; these come first."""
 
 
-def order(view: PageRequest, form: dict[str, str]) -> str:
-    """Record what may pass from the next step on, and return the book's page."""
-    from ....campaign import find_book, order_mode
-    from ....risk import MODES
+@dataclass(frozen=True)
+class OrderPage:
+    """The orders of one session of a book.
+
+    Attributes
+    ----------
+    facts
+        The session as `alphaloom orders --json` gives it; None where nothing was ordered yet. Its orders are those of
+        this page.
+    days
+        The sessions that have orders, the newest first.
+    words
+        Symbol, side, state or rule that was asked for.
+    """
+
+    book: str
+    facts: dict[str, Any] | None
+    days: list[str]
+    words: str
+    matches: int
+    number: int
+    pages: int
+
+
+def load_orders(view: PageRequest) -> OrderPage:
+    """Return the orders of a session, the last one by default: those that may need somebody first."""
+    from ....campaign import find_book
 
     book = find_book(view.ledger, view.path["book"])[0].removeprefix("book-")
-    mode = form.get("mode", "")
-    if mode not in MODES:
-        raise DeskError("No order was chosen.", field="mode", got=mode[:64], allowed=list(MODES), code="book_order")
-    second = " ".join(form.get("second", "").split())
-    if second:
-        _admit_second(view, second, form.get("second_password", ""))
-    signed = (form.get("reason", ""), view.person, second)
-    order_mode(view.ledger, book, cast("Mode", mode), signed, view.now)
-    return f"/books/{book}"
+    days = _list_days(view.ledger, book)
+    words = view.query.get("q", "").strip()
+    if not days:
+        return OrderPage(book, None, [], words, 0, 1, 1)
+    shown = read_session(view.ledger, book, view.query.get("session", ""))
+    found = [row for row in shown.facts["orders"] if words.casefold() in _describe(row).casefold()]
+    found.sort(key=_rank_state)
+    number, pages = find_page(view, len(found), ROWS_A_PAGE)
+    rows = found[(number - 1) * ROWS_A_PAGE : number * ROWS_A_PAGE]
+    return OrderPage(book, shown.facts | {"orders": rows}, days, words, len(found), number, pages)
 
 
-def _admit_second(view: PageRequest, name: str, password: str) -> None:
-    """Refuse a second person who gives no right password or lacks the scope, where the workspace has users."""
-    users = Users(view.ledger.workspace)
-    if not users.all():
-        return
-    if _TRIES.take(name):
-        raise DeskError(
-            "Too many tries of a password.", field="second", got=name[:64], hint="Wait a minute, then try again."
-        )
-    user = users.admit(name, password)
-    if user is None:
-        raise DeskError(
-            "Name or password of the second person is wrong.", field="second", got=name[:64],
-            hint="Nothing was recorded.", code="not_admitted",
-        )  # fmt: skip  # a table
-    user.as_signer().check(PersonScope.RISK_APPROVE)
+def _rank_state(row: Mapping[str, Any]) -> int:
+    return FIRST_STATES.index(row["status"]) if row["status"] in FIRST_STATES else len(FIRST_STATES)
+
+
+def _list_days(ledger: Ledger, book: str) -> list[str]:
+    from ....campaign import find_book
+    from ....execution import list_planned
+
+    return list_planned(ledger, find_book(ledger, book)[0])[::-1]
+
+
+def _describe(row: Mapping[str, Any]) -> str:
+    rules = " ".join(one["rule"].replace("_", " ") for one in row["refusals"])
+    return f"{row['id']} {row['asset']} {row['side']} {row['status']} {rules}"
+
+
+def stream_orders(live: LiveRequest) -> Response:
+    """Return a stream of how far a session's orders are, as HTML."""
+    return stream_page(live, _render_progress)
+
+
+def _render_progress(live: LiveRequest) -> str:
+    """Return how far a session's orders are as HTML; empty where there is none."""
+    from ....ledger import AlphaloomError
+
+    query = live.request.query_params
+    try:
+        with live.opened() as ledger:
+            facts = read_session(ledger, live.request.path_params["book"], query.get("session", "")).facts
+    except AlphaloomError:
+        return ""
+    return render("order_progress.html.j2", {"facts": facts}, None)
+
+
+def cancel(view: PageRequest, form: dict[str, str]) -> str:
+    """Record that a person asks for the end of an order, or of all, and return the blotter."""
+    session = read_session(view.ledger, view.path["book"], form.get("session", ""))
+    session.cancel(form.get("cancel", "").strip(), view.person, view.signed_at)
+    return f"/books/{session.facts['book']}/orders?session={session.facts['session']}"

@@ -18,7 +18,7 @@ from alphaloom.evaluation import Reviews
 from alphaloom.ledger import Ledger
 
 from ...campaign import markets
-from ..books import BOOK, EMPTY, PLANTED, lay_books
+from ..books import BOOK, EMPTY, ORDERED, PLANTED, lay_books
 from ..workspace import CASE, CHILD, LEAK, lay, lay_seal
 
 pytestmark = pytest.mark.slow
@@ -33,7 +33,7 @@ PLACES = {
     "scored": f"/runs/r1/factors/{CHILD}", "models": "/runs/r1/models", "seal": "/runs/r2/seal",
     "book": f"/books/{BOOK}", "positions": f"/books/{BOOK}/positions", "refusals": f"/books/{BOOK}/refusals",
     "stress": f"/books/{BOOK}/stress?scenario=crash", "planted-book": f"/books/{PLANTED}",
-    "new-book": f"/books/{EMPTY}",
+    "new-book": f"/books/{EMPTY}", "orders": f"/books/{ORDERED}/orders", "no-orders": f"/books/{BOOK}/orders",
     "new-campaign": "/runs/new", "new-campaign-file": "/runs/new?name=calm",
     "new-campaign-refused": "/runs/new?name=Calm%20Names&panel=/etc/passwd&evaluations=0&goal=calm",
     "record": "/record?verify=all", "jump": "/jump?q=alert",
