@@ -301,8 +301,8 @@ class VenueAcceptor:
 
     def _send_report(self, client: _Client, session: FixSession, report: VenueReport, now_us: int) -> None:
         fault = self._settings.faults.choose_malformed(report.session, report.key)
-        client.unsent += session.take_output()
         if fault:
+            client.unsent += session.take_output()  # what comes before the malformed message
             number = session.store.next_out
             whole = session.preview(report.kind, report.fields, now_us)
             if fault == MALFORMED_KINDS[-1]:  # its frame is intact, so it takes the number
