@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Final
 
 from .dictionary import (
@@ -40,9 +41,15 @@ START: Final = b"8=FIX"
 KIND: Final = re.compile(rb"35=([0-9A-Za-z]{1,3})\x01")
 TRAILER_BYTES: Final = 7
 LONGEST_HEAD: Final = 64
+PIECE_BYTES: Final = 4096
+"""Bytes that a reader takes at once: each frame that leaves them copies what is behind it."""
 LONGEST_BODY: Final = 65_536
 """Bytes; a BodyLength above it is garbled, so that a wrong one cannot make a reader wait for ever."""
-TAG: Final = re.compile(rb"[1-9][0-9]{0,8}")
+TAG: Final = re.compile(r"[1-9][0-9]{0,8}")
+
+STAGES: Final = {**dict.fromkeys(HEADER_TAGS, 0), **dict.fromkeys(TRAILER_TAGS, 2)}
+"""Place of a tag: 0 in the header, 2 in the trailer; all others are in the body between."""
+DATA_LENGTH_TAGS: Final = DATA_TAGS | DATA_LENGTHS.keys()
 
 
 def compute_checksum(data: bytes | memoryview) -> int:
@@ -58,14 +65,15 @@ def encode(message: FixMessage) -> bytes:
     InvalidMessage
         It is not one that `decode` would accept.
     """
-    parts = [f"35={message.kind}\x01", *(f"{tag}={value}\x01" for tag, value in message.fields)]
+    parts = [f"35={message.kind}\x01", *[f"{tag}={value}\x01" for tag, value in message.fields]]
     body = "".join(parts).encode("latin-1")
     if KIND.match(body) is None or len(body) > LONGEST_BODY:
         raise InvalidMessage("The message has no kind, or is too long.", INVALID_TAG, 35)
     head = f"8={message.begin}\x019={len(body)}\x01".encode("latin-1")
     if HEAD.fullmatch(head) is None:
         raise InvalidMessage(f"{message.begin!r} is no BeginString.", INVALID_TAG, 8)
-    if any("\x01" in value for tag, value in message.fields if tag not in DATA_TAGS):
+    extra = body.count(SOH) != len(parts)
+    if extra and any("\x01" in value for tag, value in message.fields if tag not in DATA_TAGS):
         raise InvalidMessage("A value holds the separator.", WRONG_FORMAT)
     check_fields(message.kind, message.fields)
     return b"%s%s10=%03d\x01" % (head, body, compute_checksum(head + body))
@@ -88,7 +96,7 @@ def decode(data: bytes) -> FixMessage:
     name = kind[1].decode()
     fields: list[tuple[int, str]] = []
     try:
-        fields.extend(_split_fields(data, kind.end(), end))
+        _split_fields(data, kind.end(), end, fields)
         check_fields(name, fields)
     except InvalidMessage as error:
         error.kind = name
@@ -117,14 +125,34 @@ def check_frame(data: bytes) -> tuple[str, int, int]:
     return head[1].decode(), head.end(), end
 
 
-def _split_fields(data: bytes, place: int, end: int) -> Iterator[tuple[int, str]]:
-    """Yield tag and value of the fields of a body."""
+def _split_fields(data: bytes, place: int, end: int, fields: list[tuple[int, str]]) -> None:
+    """Add tag and value of the fields of a body to a list."""
+    for text in data[place : end - 1].decode("latin-1").split("\x01") if place < end else ():
+        name, equals, value = text.partition("=")
+        tag = _read_tag(name) if equals else 0
+        if tag in DATA_TAGS:  # it may hold the separator
+            fields.clear()
+            fields.extend(_walk_fields(data, place, end))
+            return
+        if not tag:
+            raise InvalidMessage("A tag is no number.", INVALID_TAG)
+        fields.append((tag, value))
+
+
+@lru_cache(maxsize=4096)
+def _read_tag(text: str) -> int:
+    """Return a tag; 0 where the text is none."""
+    return int(text) if TAG.fullmatch(text) else 0
+
+
+def _walk_fields(data: bytes, place: int, end: int) -> Iterator[tuple[int, str]]:
+    """Yield tag and value of the fields of a body with data fields."""
     before, value = 0, ""
     while place < end:
         equals = data.find(b"=", place, end)
-        if equals < 0 or TAG.fullmatch(data, place, equals) is None:
+        tag = _read_tag(data[place:equals].decode("latin-1")) if equals >= 0 else 0
+        if not tag:
             raise InvalidMessage("A tag is no number.", INVALID_TAG)
-        tag = int(data[place:equals])
         if tag in DATA_TAGS and DATA_LENGTHS.get(before) == tag:
             stop = equals + 1 + (int(value) if value.isascii() and value.isdigit() else 0)
             if stop >= end or data[stop : stop + 1] != SOH:
@@ -144,34 +172,37 @@ def check_fields(kind: str, fields: Sequence[tuple[int, str]]) -> None:
     InvalidMessage
         A tag, a value, the order, a group or a required field is wrong.
     """
-    for tag, value in fields:
-        _check_value(tag, value)
-    _check_order(fields)
-    _check_data(fields)
-    alone = _take_groups(fields)
-    if len(alone) != len(set(alone)):
+    tags = [tag for tag, _ in fields]
+    _check_values(fields)
+    _check_order(tags)
+    if not DATA_LENGTH_TAGS.isdisjoint(tags):
+        _check_data(fields)
+    alone = tags if GROUPS.keys().isdisjoint(tags) else _take_groups(fields)
+    there = set(alone)
+    if len(alone) != len(there):
         twice = next(tag for place, tag in enumerate(alone) if tag in alone[:place])
         raise InvalidMessage("A tag appears twice outside a group.", REPEATED, twice)
     for tag in (*REQUIRED_IN_HEADER, *REQUIRED.get(kind, ())):
-        if tag not in alone:
+        if tag not in there:
             raise InvalidMessage("A required field is missing.", REQUIRED_MISSING, tag)
 
 
-def _check_value(tag: int, value: str) -> None:
-    if tag in FRAME_TAGS or not 0 < tag < 10**9:
-        raise InvalidMessage("A tag of the frame is out of its place.", INVALID_TAG, tag)
-    if not value and tag not in DATA_TAGS:
-        raise InvalidMessage("A field has no value.", NO_VALUE, tag)
-    form = FORMAT_OF.get(tag)
-    if form is not None and form[0].fullmatch(value) is None:
-        raise InvalidMessage(f"The value is not {form[1]}.", WRONG_FORMAT, tag)
+def _check_values(fields: Sequence[tuple[int, str]]) -> None:
+    for tag, value in fields:
+        if tag in FRAME_TAGS or not 0 < tag < 10**9:
+            raise InvalidMessage("A tag of the frame is out of its place.", INVALID_TAG, tag)
+        if not value and tag not in DATA_TAGS:
+            raise InvalidMessage("A field has no value.", NO_VALUE, tag)
+        form = FORMAT_OF.get(tag)
+        if form is not None and form[0].fullmatch(value) is None:
+            raise InvalidMessage(f"The value is not {form[1]}.", WRONG_FORMAT, tag)
 
 
-def _check_order(fields: Sequence[tuple[int, str]]) -> None:
+def _check_order(tags: Sequence[int]) -> None:
     """Check that the header comes first and the trailer last."""
     stage = 0
-    for tag, _ in fields:
-        own = 0 if tag in HEADER_TAGS else 2 if tag in TRAILER_TAGS else 1
+    for tag in tags:
+        own = STAGES.get(tag, 1)
         if own < stage:
             raise InvalidMessage("A field of the header or the body is out of its place.", WRONG_ORDER, tag)
         stage = own
@@ -232,11 +263,12 @@ class FrameReader:
 
     def feed(self, data: bytes) -> list[bytes]:
         """Return the frames that are whole now, the oldest first."""
-        self._rest += data
         frames = []
-        while (frame := self._next()) is not None:
-            if frame:
-                frames.append(frame)
+        for place in range(0, len(data), PIECE_BYTES):
+            self._rest += data[place : place + PIECE_BYTES]
+            while (frame := self._next()) is not None:
+                if frame:
+                    frames.append(frame)
         return frames
 
     def _next(self) -> bytes | None:

@@ -66,6 +66,7 @@ def _format_day(day: int) -> str:
     return date.fromordinal(EPOCH_ORDINAL + day).strftime("%Y%m%d")
 
 
+@lru_cache(maxsize=64)  # messages of one moment share their times
 def format_time(us: int) -> str:
     """Return UTCTimestamp of microseconds since 1970, cut to milliseconds: `20260105-14:30:00.000`."""
     day, rest = divmod(us, US_PER_DAY)
@@ -75,6 +76,7 @@ def format_time(us: int) -> str:
     return f"{_format_day(day)}-{hour:02}:{minute:02}:{second:02}.{fraction // 1000:03}"
 
 
+@lru_cache(maxsize=64)
 def parse_time(text: str, tag: int = 52) -> int:
     """Return the microseconds since 1970 of a UTCTimestamp.
 
