@@ -33,6 +33,7 @@ class SessionStore:
         self.withdrawn: set[str] = set()
         self.resets = 0
         self._sent: dict[int, tuple[str, str]] = {}
+        self._binding = False
         try:
             for line in self._journal.lines:
                 self._apply(line)
@@ -67,6 +68,7 @@ class SessionStore:
     def _write(self, line: str) -> None:
         self._journal.add(line)
         self._apply(line)
+        self._binding = True
 
     def add_sent(self, number: int, note: str, text: str) -> None:
         """Keep an application message under its number; `note` has no blank."""
@@ -77,9 +79,14 @@ class SessionStore:
         self._write(f"{NEXT_OUT} {number}")
 
     def set_next_in(self, number: int) -> None:
-        """Set the number of the next expected message."""
+        """Set the number of the next expected message.
+
+        `sync` does not wait for the disk on its account alone: after a power cut a message then comes again.
+        """
         if number != self.next_in:
-            self._write(f"{NEXT_IN} {number}")
+            line = f"{NEXT_IN} {number}"
+            self._journal.add(line)
+            self._apply(line)
 
     def withdraw(self, note: str) -> None:
         """Keep that a message will never be sent again."""
@@ -99,8 +106,12 @@ class SessionStore:
         self._journal.write()
 
     def sync(self) -> None:
-        """Wait until all of it is on the disk."""
-        self._journal.sync()
+        """Hand all of it to the system, and wait until what was sent is on the disk."""
+        if self._binding:
+            self._journal.sync()
+            self._binding = False
+        else:
+            self._journal.write()
 
     def close(self) -> None:
         """Let the file go."""
