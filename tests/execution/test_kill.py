@@ -1,6 +1,9 @@
 """`alphaloom kill` stops a workspace whatever else is broken, and two people let trading go on."""
 
 import json
+import shutil
+import subprocess
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -61,6 +64,27 @@ def test_a_damaged_record_does_not_stop_a_kill(workspace: Path, capsys: pytest.C
     database.write_bytes(whole)
     assert run_command(["kill", "--workspace", str(workspace)]) == 0
     assert list_trading_modes(workspace) == ["halted", "halted"]
+
+
+ON_A_FULL_DISK = """
+mount -t tmpfs -o size=64k none "$1" || exit 77
+cat /dev/zero > "$1/filler" 2> /dev/null
+echo "no room" 2> /dev/null > "$1/filler2" && exit 78
+"$2" -m alphaloom kill --by ann --workspace "$1" && test -e "$1/HALTED" && test ! -s "$1/HALTED"
+"""
+
+
+@pytest.mark.integration
+def test_a_disk_without_a_free_byte_takes_the_halt(tmp_path: Path) -> None:
+    """Fill a file system of 64 KiB, in a mount namespace of its own."""
+    if shutil.which("unshare") is None:
+        pytest.skip("there is no unshare: only Linux mounts a small disk for a test")
+    command = ["unshare", "-rm", "sh", "-c", ON_A_FULL_DISK, "sh", str(tmp_path), sys.executable]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    if done.returncode == 77 or "unshare" in done.stderr:
+        pytest.skip(f"this system mounts nothing for a user: {done.stderr.strip()}")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("HALTED")
 
 
 def test_a_wrong_workspace_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

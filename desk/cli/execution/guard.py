@@ -9,7 +9,7 @@ import tempfile
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -33,7 +33,7 @@ def guard(
     venue: Annotated[str, typer.Option("--venue", metavar="HOST:PORT", help="The venue's FIX address.")],
     sender: Annotated[str, typer.Option("--sender", metavar="COMPID", help="Of the guard's own session.")] = "GUARD",
     target: Annotated[str, typer.Option("--target", metavar="COMPID", help="Of the venue.")] = "VENUE",
-    fix: Annotated[str, typer.Option("--fix", help="FIX.4.4 or FIX.5.0SP2.")] = "FIX.4.4",
+    fix: Annotated[Literal["FIX.4.4", "FIX.5.0SP2"], typer.Option("--fix", help="What is spoken.")] = "FIX.4.4",
     workspace: Workspace = None,
 ) -> None:
     """Cancel every open order at a venue as soon as the workspace is halted, from a process and session of its own.
@@ -46,8 +46,6 @@ def guard(
     from ....execution.fix import TRADING_RESENT, FixConnection, SessionSettings
     from ....execution.guard import Guard, keep_answer
 
-    if fix not in ("FIX.4.4", "FIX.5.0SP2"):
-        raise typer.BadParameter(f"{fix!r} is neither FIX.4.4 nor FIX.5.0SP2", param_hint="--fix")
     place, (host, port) = workspace or DEFAULT_WORKSPACE, address(venue, "--venue")
     running = _Running()
 
@@ -59,7 +57,7 @@ def guard(
 
     with HaltSwitch(place) as switch:
         (place / GUARD_JOURNAL).parent.mkdir(exist_ok=True)
-        settings = SessionSettings(fix, sender, target, True, 30, TRADING_RESENT)  # type: ignore[arg-type]  # it was compared
+        settings = SessionSettings(fix, sender, target, True, 30, TRADING_RESENT)
         link = FixConnection(host, port, settings, place / GUARD_JOURNAL, _read_clock_us)
         try:
             watcher = Guard(switch, link, _read_clock_us, keep)
