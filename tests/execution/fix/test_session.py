@@ -1,5 +1,6 @@
 """The session: numbers, gaps, resends, and what survives a kill of either side."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -7,7 +8,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from alphaloom.execution.fix import FixError, FixMessage, SessionStore, decode, encode
+from alphaloom.execution.fix import FixError, FixMessage, SessionStore, decode, encode, journal
 from alphaloom.execution.fix.codec import FrameReader
 from alphaloom.execution.fix.journal import LineJournal, escape, unescape
 from alphaloom.execution.fix.message import Fields, format_time
@@ -232,6 +233,32 @@ def test_nothing_leaves_before_its_number_is_on_the_disk(tmp_path: Path) -> None
     assert b"order-0" not in pair.desk.path.read_bytes()
     assert b"order-0" in pair.desk.session.take_output()
     assert b"order-0" in pair.desk.path.read_bytes()
+
+
+def test_a_received_report_waits_for_no_disk_and_comes_again_after_a_power_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pair = Pair(tmp_path)
+    pair.settle()
+    pair.order()
+    pair.collect()
+    pair.carry("desk")
+    pair.collect()
+    synced, waits = pair.desk.path.stat().st_size, list[int]()
+    monkeypatch.setattr(journal, "_sync", waits.append)
+    pair.carry("venue")
+    pair.collect()
+    assert pair.desk.path.stat().st_size > synced  # `kill -9` loses nothing
+    assert not waits
+    monkeypatch.undo()
+    kill(pair.desk.store)
+    pair.disconnect()
+    os.truncate(pair.desk.path, synced)
+    pair.desk.begin()
+    pair.settle()
+    first, again = (message for message in pair.desk.taken if message.kind == "8")
+    assert (again.get(17), again.possible_duplicate) == (first.get(17), True)
+    assert pair.venue.orders_seen == ["order-0"]
 
 
 @given(st.lists(st.text(st.characters(codec="latin-1"), max_size=20), max_size=5), st.integers(0, 200))
