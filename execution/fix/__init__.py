@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from .fix_venue import FixVenue as FixVenue
     from .link import FixLink as FixLink, Outgoing as Outgoing
     from .message import FixMessage as FixMessage, format_time as format_time
-    from .reports import TRADING_RESENT as TRADING_RESENT, read_report as read_report
+    from .reports import (
+        TRADING_RESENT as TRADING_RESENT,
+        UNKNOWN_ORDER as UNKNOWN_ORDER,
+        read_report as read_report,
+    )
     from .session import FixSession as FixSession, SessionSettings as SessionSettings
     from .session_store import SessionStore as SessionStore
 else:
@@ -30,7 +34,7 @@ else:
             "fix_venue": "FixVenue",
             "link": "FixLink Outgoing",
             "message": "FixMessage format_time",
-            "reports": "TRADING_RESENT read_report",
+            "reports": "TRADING_RESENT UNKNOWN_ORDER read_report",
             "session": "FixSession SessionSettings",
             "session_store": "SessionStore",
         },

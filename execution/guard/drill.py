@@ -66,8 +66,12 @@ class DrillResult:
         return (self.answer.noticed_us - self.made_us) / 1000
 
 
-def run_drills(folder: Path, orders: int, times: int, told: Callable[[DrillResult], None]) -> list[DrillResult]:
+def run_drills(
+    folder: Path, orders: int, times: int, told: Callable[[DrillResult], None], *, mass_cancels: bool = True
+) -> list[DrillResult]:
     """Run drills in an empty folder, each with a new trading process, and return what was measured.
+
+    `mass_cancels` says whether the venue serves them; else the guard has to cancel each order by itself.
 
     Raises
     ------
@@ -86,7 +90,7 @@ def run_drills(folder: Path, orders: int, times: int, told: Callable[[DrillResul
         return process, here
 
     try:
-        _, venue = start(_serve_venue, folder / "venue")
+        _, venue = start(_serve_venue, folder / "venue", mass_cancels)
         port = _receive(venue, "the venue")
         _, guard = start(_serve_guard, folder, port)
         _receive(guard, "the guard")
@@ -141,12 +145,12 @@ def _read_clock_us() -> int:
 # The processes.
 
 
-def _serve_venue(folder: Path, line: Connection) -> None:
+def _serve_venue(folder: Path, mass_cancels: bool, line: Connection) -> None:
     """Serve a venue whose guard session reaches all others, and tell its port."""
     _ignore_interrupts()
     listener = socket.create_server((HOST, 0))
     settings = AcceptorSettings(0, VenueFaults(0, 0, 0), cancel_on_disconnect=True)
-    exchange = Exchange(ExchangeSettings(0, guard=GUARD_NAME))
+    exchange = Exchange(ExchangeSettings(0, guard=GUARD_NAME, mass_cancels=mass_cancels))
     acceptor = VenueAcceptor(listener, folder, exchange, settings, _read_clock_us, lambda text: None)
     line.send(listener.getsockname()[1])
     acceptor.run()

@@ -39,8 +39,8 @@ def guard(
     """Cancel every open order at a venue as soon as the workspace is halted, from a process and session of its own.
 
     It reads the halt file every few milliseconds, needs no record and no model, and shares nothing with the process
-    that trades. The venue must let this session see copies of the desk's reports, and cancel for all its sessions.
-    Ctrl-C or SIGTERM ends it.
+    that trades. The venue must let this session see copies of the desk's reports, and cancel for all its sessions:
+    with one message, or, where it refuses that, order by order. Ctrl-C or SIGTERM ends it.
     """
     from ....execution import HaltSwitch
     from ....execution.fix import TRADING_RESENT, FixConnection, SessionSettings
@@ -54,6 +54,8 @@ def guard(
         print_plain(
             f"Halted: {answer.cancelled} orders cancelled, the last {number(answer.took_ms, 1)} ms after notice."
         )
+        if answer.one_by_one:
+            print_plain("The venue refuses mass cancels. Ask it about orders from before this guard began to watch.")
 
     with HaltSwitch(place) as switch:
         (place / GUARD_JOURNAL).parent.mkdir(exist_ok=True)
@@ -84,6 +86,9 @@ class _Running:
 def drill_kill(
     orders: Annotated[int, typer.Option("--orders", min=1, max=MOST_ORDERS, help="Open at the halt.")] = 1_000,
     times: Annotated[int, typer.Option("--times", min=1, max=MOST_DRILLS, help="Drills, one after the other.")] = 10,
+    one_by_one: Annotated[
+        bool, typer.Option("--one-by-one", help="The venue refuses mass cancels: each order gets its own.")
+    ] = False,
     workspace: Workspace = None,
     as_json: AsJson = False,
 ) -> None:
@@ -101,8 +106,8 @@ def drill_kill(
         console.print(f"{orders} orders cancelled in {number(result.took_ms, 1)} ms", style="dim")
 
     with tempfile.TemporaryDirectory(prefix="alphaloom-drill-") as folder:
-        results = run_drills(Path(folder), orders, times, tell)
-    facts = _summarise(results, began)
+        results = run_drills(Path(folder), orders, times, tell, mass_cancels=not one_by_one)
+    facts = {**_summarise(results, began), "one_by_one": one_by_one}
     kept = place / DRILLS_FOLDER / f"kill-{began:%Y%m%d-%H%M%S}.json"
     kept.parent.mkdir(parents=True, exist_ok=True)
     kept.write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n")

@@ -46,7 +46,10 @@ class ExchangeSettings:
     drop_copy
         Session that gets a copy of every report; empty: none.
     guard
-        Session that gets such copies too, and whose mass cancel ends the open orders of all sessions; empty: none.
+        Session that gets such copies too, and whose cancels reach the orders of all sessions: a mass cancel those of
+        all, another one that of the session in OnBehalfOfCompID; empty: none.
+    mass_cancels
+        Whether mass cancels are served; else they are rejected.
     """
 
     seed: int
@@ -55,6 +58,7 @@ class ExchangeSettings:
     rejects_bp: int = 0
     drop_copy: str = ""
     guard: str = ""
+    mass_cancels: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +112,7 @@ class Exchange:
     def handle(self, session: str, message: FixMessage, at_us: int) -> list[VenueReport]:
         """Return the reports that an application message causes, of all sessions."""
         self._reports = []
-        if session == self.settings.drop_copy or (session == self.settings.guard and message.kind in ("D", "F")):
+        if session == self.settings.drop_copy or (session == self.settings.guard and message.kind == "D"):
             self._refuse(session, message, "6", "a session for copies sends no orders")
         elif message.kind == "D":
             self._take_order(session, message, at_us)
@@ -211,7 +215,8 @@ class Exchange:
     # Cancels.
 
     def _take_cancel(self, session: str, message: FixMessage, at_us: int) -> None:
-        order = self._orders.get((session, message.get(41)))
+        owner = message.get(115) if session == self.settings.guard else session
+        order = self._orders.get((owner, message.get(41)))
         if order is not None and order.open:
             self._cancel(order, at_us, ((11, message.get(11)), (41, order.id)), "")
             return
@@ -224,7 +229,7 @@ class Exchange:
 
     def _take_mass_cancel(self, session: str, message: FixMessage, at_us: int) -> None:
         scope, symbol = message.get(530), message.get(55)
-        supported = scope == "7" or (scope == "1" and bool(symbol))
+        supported = self.settings.mass_cancels and (scope == "7" or (scope == "1" and bool(symbol)))
         sessions = sorted(self._open) if session == self.settings.guard else [session]
         orders = [order for name in sessions for order in self._open.get(name, {}).values()] if supported else []
         if scope == "1":

@@ -26,8 +26,8 @@ def new(id: str, side: str, shares: int, limit_e4: int | None = None, **other: s
     return FixMessage("FIX.4.4", "D", (*HEAD, *fields.items()))
 
 
-def cancel(id: str, of: str) -> FixMessage:
-    return FixMessage("FIX.4.4", "F", (*HEAD, (11, id), (41, of), (55, "AAA"), (54, "1"), (60, AT)))
+def cancel(id: str, of: str, *head: tuple[int, str]) -> FixMessage:
+    return FixMessage("FIX.4.4", "F", (*HEAD, *head, (11, id), (41, of), (55, "AAA"), (54, "1"), (60, AT)))
 
 
 def mass(id: str, *fields: tuple[int, str]) -> FixMessage:
@@ -168,6 +168,20 @@ def test_mass_cancels_and_a_lost_session_end_the_orders_of_one_session_alone() -
     lost = exchange.lose("OTHER", US)
     assert [(report.session, dict(report.fields)[58]) for report in lost] == [("OTHER", "cancelled on disconnect")]
     assert exchange.lose("OTHER", US) == []
+
+
+def test_a_cancel_of_the_guard_alone_reaches_the_session_that_it_names() -> None:
+    exchange = Exchange(ExchangeSettings(3, guard="GUARD", mass_cancels=False))
+    play(exchange, new("rest", "1", 100, 100), new("other", "1", 100, 100))
+    assert pick(play(exchange, mass("m", (530, "7")), session="GUARD"), 0, 1, 531) == [("r", "GUARD", "0")]
+    of_desk = (115, "DESK")
+    assert pick(play(exchange, cancel("c1", "rest", of_desk), session="OTHER"), 0, 1, 102) == [("9", "OTHER", "1")]
+    assert pick(play(exchange, cancel("c2", "rest"), session="GUARD"), 0, 1, 102) == [("9", "GUARD", "1")]
+    told = play(exchange, cancel("c3", "rest", of_desk), session="GUARD")
+    assert pick(told, 0, 1, 115, 150, 11, 41) == [
+        ("8", "DESK", "", "4", "c3", "rest"), ("8", "GUARD", "DESK", "4", "c3", "rest")
+    ]  # fmt: skip  # a table
+    assert [order.id for order in exchange.list_open()] == ["other"]
 
 
 def test_a_drop_copy_session_sends_no_orders_and_other_kinds_are_refused() -> None:
