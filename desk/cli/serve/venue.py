@@ -66,9 +66,9 @@ def venue(
     keep_orders: Annotated[
         bool, typer.Option("--keep-orders", help="Open orders stay when a session is lost; else they are cancelled.")
     ] = False,
-    mass_cancels: Annotated[
-        bool, typer.Option("--mass-cancels/--no-mass-cancels", help="Whether mass cancels are served, or rejected.")
-    ] = True,
+    refuse_mass_cancels: Annotated[
+        bool, typer.Option("--refuse-mass-cancels", help="Each order has to be cancelled by itself.")
+    ] = False,
     drop_copy: Annotated[
         str, typer.Option("--drop-copy", metavar="COMPID", help="This session gets a copy of every report.")
     ] = "",
@@ -87,7 +87,7 @@ def venue(
     from ....execution.fix.venue import AcceptorSettings, Exchange, ExchangeSettings, VenueFaults, read_prices
 
     traded = read_prices(prices) if prices else None
-    exchange = Exchange(ExchangeSettings(seed, traded, partial_fills, int(rejects), drop_copy, guard, mass_cancels))
+    exchange = Exchange(ExchangeSettings(seed, traded, partial_fills, int(rejects), drop_copy, guard, not refuse_mass_cancels))
     faults = VenueFaults(seed, int(disconnects), int(malformed))
     _serve(port, folder, exchange, AcceptorSettings(latency_ms * US_PER_MS, faults, not keep_orders))
 
