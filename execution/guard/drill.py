@@ -7,6 +7,7 @@ acknowledgement of the last cancel.
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import signal
 import socket
@@ -148,6 +149,7 @@ def _read_clock_us() -> int:
 def _serve_venue(folder: Path, mass_cancels: bool, line: Connection) -> None:
     """Serve a venue whose guard session reaches all others, and tell its port."""
     _ignore_interrupts()
+    gc.disable()  # as in `alphaloom serve venue`
     listener = socket.create_server((HOST, 0))
     settings = AcceptorSettings(0, VenueFaults(0, 0, 0), cancel_on_disconnect=True)
     exchange = Exchange(ExchangeSettings(0, guard=GUARD_NAME, mass_cancels=mass_cancels))
