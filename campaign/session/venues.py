@@ -108,7 +108,7 @@ def _open_fix(settings: FixSettings, workspace: Path, plan: SessionPlan, now_us:
             exit_code=3,
         )
     clock: Timeline = SimulatedTime(plan.opens_us) if over else PresentTime(read_clock_us, time.sleep)
-    return ReachedVenue(FixVenue(FIX_VENUE, link, read_clock_us), clock)
+    return ReachedVenue(FixVenue(FIX_VENUE, link, clock.now_us), clock)
 
 
 def _open_nautilus(python: str | None, plan: SessionPlan, panel: Panel, row: int) -> NautilusVenue:

@@ -28,6 +28,8 @@ from alphaloom.execution import ExecutionError, list_tripped
 from alphaloom.ledger import Ledger
 from alphaloom.market import Panel
 
+from . import markets
+
 LATER = datetime(2199, 7, 9, tzinfo=UTC)
 pytestmark = pytest.mark.integration
 
@@ -54,15 +56,26 @@ def execute(ledger: Ledger, panel: Panel, port: int, days: int, sender: str = "D
     return execute_session(ledger, "fix", known, PlanRequest("fix"), LATER)
 
 
+def list_fills(run: SessionRun) -> list[tuple[str, int, int, int]]:
+    """Return symbol, time, shares and price of each fill of a session."""
+    rows = [(state.order.asset, report) for state in run.orders.orders.values() for report in state.reports]
+    return [(asset, one.at_us, one.shares, one.price_e4) for asset, one in rows if one.kind == "filled"]
+
+
 def test_a_session_over_fix_is_sent_once_and_taken_in_by_the_book(ledger: Ledger, panel: Panel, tmp_path: Path) -> None:
-    open_book(ledger, "fix", BookSettings(max_volume_share=0.0), LATER)
-    with serve_venue(tmp_path / "venue") as port:
+    """The venue is fed from the panel, so a rehearsal fills as at the paper venue."""
+    file = markets.write(markets.tidy(panel), tmp_path / "panel.parquet")
+    for name in ("fix", "paper"):
+        open_book(ledger, name, BookSettings(max_volume_share=0.0), LATER)
+    with serve_venue(tmp_path / "venue", "--panel", str(file)) as port:
         run = execute(ledger, panel, port, panel.days - 1)
         again = execute(ledger, panel, port, panel.days - 1)
+    step_book(ledger, "paper", BookData(panel.rows(0, panel.days - 1), "small"), lambda: LATER)
+    paper = execute_session(ledger, "paper", BookData(panel, "small"), PlanRequest("paper"), LATER)
     states = run.orders.orders.values()
     assert run.orders.done is not None
     assert len(states) == len(run.plan.children) > 10
-    assert sum(one.filled_shares for one in states) > 0
+    assert list_fills(run) == list_fills(paper) != []
     assert [one.reports for one in again.orders.orders.values()] == [one.reports for one in states]
 
     step_book(ledger, "fix", BookData(panel, "small"), lambda: LATER)

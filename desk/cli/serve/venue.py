@@ -17,7 +17,7 @@ from ..options import check_file_exists
 from .listen import open_listener
 
 if TYPE_CHECKING:
-    from ....execution.fix.venue import AcceptorSettings, Exchange
+    from ....execution.fix.venue import AcceptorSettings, Exchange, SessionOpens
 
 LOOPBACK = "127.0.0.1"
 BASIS_OF_PERCENT = 100
@@ -54,6 +54,14 @@ def venue(
             help="CSV: symbol,price. Only these are traded. Without it any symbol is, at a price that is drawn.",
         ),
     ] = None,
+    panel: Annotated[
+        Path | None,
+        typer.Option(
+            "--panel",
+            callback=check_file_exists,
+            help="Orders are filled at its opening prices, each in the session of its TransactTime, instead of depth.",
+        ),
+    ] = None,
     latency_ms: Annotated[
         int, typer.Option("--latency-ms", min=0, max=60_000, help="Between an order and its reports.")
     ] = 0,
@@ -78,15 +86,32 @@ def venue(
 
     Any SenderCompID may log on, each in a session of its own; TargetCompID is VENUE, without encryption. It takes
     NewOrderSingle (market and limit), OrderCancelRequest and OrderMassCancelRequest. Each order meets a synthetic depth
-    of ten levels around the symbol's price and the orders of other clients, best price first, then the oldest. The same
-    orders and seed give the same reports.
+    of ten levels around the symbol's price and the orders of other clients, best price first, then the oldest; with
+    --panel it is filled at the session's opening price, as by the paper venue. The same orders and seed give the same
+    reports.
     """
     from ....execution.fix.venue import AcceptorSettings, Exchange, ExchangeSettings, VenueFaults, read_prices
 
+    if prices and panel:
+        raise typer.BadParameter("one of --prices and --panel", param_hint="--panel")
     traded = read_prices(prices) if prices else None
-    exchange = Exchange(ExchangeSettings(seed, traded, partial_fills, int(rejects), drop_copy, guard))
+    opens = _read_opens(panel) if panel else None
+    exchange = Exchange(ExchangeSettings(seed, traded, partial_fills, int(rejects), drop_copy, guard, opens))
     faults = VenueFaults(seed, int(disconnects), int(malformed))
     _serve(port, folder, exchange, AcceptorSettings(latency_ms * US_PER_MS, faults, not keep_orders))
+
+
+def _read_opens(file: Path) -> SessionOpens:
+    """Return the opening prices of a panel."""
+    import numpy as np
+
+    from ....execution import PRICE_UNITS
+    from ....execution.fix.venue import SessionOpens
+    from ....market import PanelSource, read_panel
+
+    panel = read_panel(PanelSource(file))
+    opens = np.rint(np.nan_to_num(panel.fields["open"]) * PRICE_UNITS).astype(np.int64)
+    return SessionOpens(panel.dates.tolist(), panel.symbols, opens)
 
 
 def _serve(port: int, folder: Path | None, exchange: Exchange, settings: AcceptorSettings) -> None:

@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...orders import PRICE_UNITS, Side
-from ..message import Fields, FixMessage, format_price, format_time, parse_price
-from .order_book import BookFill, OrderBook, RestingOrder, draw, make_depth
+from ..errors import InvalidMessage
+from ..message import Fields, FixMessage, format_price, format_time, parse_price, parse_time
+from .order_book import OrderBook, RestingOrder, draw, make_depth
+from .prices import SessionOpens
 
 BASIS: Final = 10_000
 SYMBOL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9.^_-]{0,15}")
@@ -47,6 +49,9 @@ class ExchangeSettings:
         Session that gets a copy of every report; empty: none.
     guard
         Session that gets such copies too, and whose mass cancel ends the open orders of all sessions; empty: none.
+    opens
+        Opening prices at which orders are filled, each in the session of its TransactTime, which is also the time of
+        its reports: the venue has no depth then. None: the order book.
     """
 
     seed: int
@@ -55,6 +60,7 @@ class ExchangeSettings:
     rejects_bp: int = 0
     drop_copy: str = ""
     guard: str = ""
+    opens: SessionOpens | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +114,8 @@ class Exchange:
     def handle(self, session: str, message: FixMessage, at_us: int) -> list[VenueReport]:
         """Return the reports that an application message causes, of all sessions."""
         self._reports = []
+        if self.settings.opens is not None:
+            at_us = _read_time(message)
         if session == self.settings.drop_copy or (session == self.settings.guard and message.kind in ("D", "F")):
             self._refuse(session, message, "6", "a session for copies sends no orders")
         elif message.kind == "D":
@@ -134,7 +142,7 @@ class Exchange:
     # Orders.
 
     def _take_order(self, session: str, message: FixMessage, at_us: int) -> None:
-        problem = self._find_problem(session, message)
+        problem = self._find_problem(session, message, at_us)
         if problem is not None:
             self._reject(session, message, at_us, problem)
             return
@@ -145,29 +153,50 @@ class Exchange:
         self._orders[session, order.id] = self._by_number[order.number] = order
         self._open.setdefault(session, {})[order.id] = order
         self._tell(order, at_us, "0", ())
+        limit = parse_price(message.get(44)) if message.get(40) == "2" else None
+        if self.settings.opens is not None:
+            self._trade_at_open(order, limit, self.settings.opens.find(order.symbol, at_us), at_us)
+            return
         book = self._find_book(order.symbol)
         book.refill()
-        limit = parse_price(message.get(44)) if message.get(40) == "2" else None
         for fill in book.match(side, order.shares, limit):
-            for shares in self._split(order, fill):
+            for shares in self._split(order, fill.shares):
                 self._fill(order, shares, fill.price_e4, at_us)
                 if not fill.resting.synthetic:
                     self._fill(self._by_number[fill.resting.id], shares, fill.price_e4, at_us)
         if order.left and (limit is None or message.get(59) == "3"):
-            order.open = False
-            self._forget(order)
-            self._tell(order, at_us, "C", ((58, "nothing more to trade with"),))
+            self._expire(order, at_us, "nothing more to trade with")
         elif order.left and limit is not None:
             book.rest(RestingOrder(order.number, side, limit, order.left, False))
 
-    def _find_problem(self, session: str, message: FixMessage) -> tuple[str, str] | None:
+    def _trade_at_open(self, order: VenueOrder, limit: int | None, price_e4: int, at_us: int) -> None:
+        """Fill an order wholly at the opening price, or let it expire where there is none or the limit is better."""
+        sign = 1 if SIDES_BY_CODE[order.side] == "buy" else -1
+        if not price_e4:
+            self._expire(order, at_us, "no opening price")
+        elif limit is not None and (price_e4 - limit) * sign > 0:
+            self._expire(order, at_us, "the opening price is worse than the limit")
+        else:
+            for shares in self._split(order, order.shares):
+                self._fill(order, shares, price_e4, at_us)
+
+    def _expire(self, order: VenueOrder, at_us: int, why: str) -> None:
+        order.open = False
+        self._forget(order)
+        self._tell(order, at_us, "C", ((58, why),))
+
+    def _find_problem(self, session: str, message: FixMessage, at_us: int) -> tuple[str, str] | None:
         """Return OrdRejReason and text of an order that is refused."""
         order, symbol, kind = message.get(11), message.get(55), message.get(40)
-        prices, limit = self.settings.prices_e4, message.get(44)
+        prices, opens, limit = self.settings.prices_e4, self.settings.opens, message.get(44)
         if (session, order) in self._orders:
             return DUPLICATE_ORDER, "ClOrdID was used before"
         if SYMBOL.fullmatch(symbol) is None or (prices is not None and symbol not in prices):
             return UNKNOWN_SYMBOL, "unknown symbol"
+        if opens is not None and not opens.has_symbol(symbol):
+            return UNKNOWN_SYMBOL, "unknown symbol"
+        if opens is not None and not opens.has_session(at_us):
+            return OTHER_REASON, "no session on the day of TransactTime"
         if kind not in ("1", "2") or message.get(54) not in SIDES_BY_CODE:
             return UNSUPPORTED, "market and limit orders to buy or sell are supported"
         if message.get(59, "0") not in ("0", "1", "3"):
@@ -189,12 +218,12 @@ class Exchange:
             self._books[symbol] = book
         return book
 
-    def _split(self, order: VenueOrder, fill: BookFill) -> list[int]:
+    def _split(self, order: VenueOrder, shares: int) -> list[int]:
         """Return the parts in which a fill comes."""
         if not self.settings.partial_fills:
-            return [fill.shares]
-        parts = min(2 + draw(self.settings.seed, "parts", order.session, order.id) % (MOST_FILL_PARTS - 1), fill.shares)
-        each, rest = divmod(fill.shares, parts)
+            return [shares]
+        parts = min(2 + draw(self.settings.seed, "parts", order.session, order.id) % (MOST_FILL_PARTS - 1), shares)
+        each, rest = divmod(shares, parts)
         return [each + (part < rest) for part in range(parts)]
 
     def _fill(self, order: VenueOrder, shares: int, price_e4: int, at_us: int) -> None:
@@ -293,3 +322,11 @@ class Exchange:
     def _refuse(self, session: str, message: FixMessage, reason: str, text: str) -> None:
         fields = ((45, str(message.seq)), (372, message.kind), (380, reason), (58, text))
         self._add(session, "j", fields)
+
+
+def _read_time(message: FixMessage) -> int:
+    """Return the TransactTime of a message; 0, which is no session, where it has none or it is in no calendar."""
+    try:
+        return parse_time(message.get(60), 60)
+    except InvalidMessage:
+        return 0
