@@ -71,6 +71,9 @@ def venue(
         str, _share("--disconnects", "Of the orders: the connection breaks before their reports leave.")
     ] = "0%",
     malformed: Annotated[str, _share("--malformed", "Of the reports: a malformed message comes before.")] = "0%",
+    wrong_copies: Annotated[
+        str, _share("--wrong-copies", "Of the orders: a fill's report or drop copy is lost, or has another price.")
+    ] = "0%",
     keep_orders: Annotated[
         bool, typer.Option("--keep-orders", help="Open orders stay when a session is lost; else they are cancelled.")
     ] = False,
@@ -96,9 +99,9 @@ def venue(
         raise typer.BadParameter("one of --prices and --panel", param_hint="--panel")
     traded = read_prices(prices) if prices else None
     opens = _read_opens(panel) if panel else None
-    exchange = Exchange(ExchangeSettings(seed, traded, partial_fills, int(rejects), drop_copy, guard, opens))
+    settings = ExchangeSettings(seed, traded, partial_fills, int(rejects), drop_copy, guard, opens, int(wrong_copies))
     faults = VenueFaults(seed, int(disconnects), int(malformed))
-    _serve(port, folder, exchange, AcceptorSettings(latency_ms * US_PER_MS, faults, not keep_orders))
+    _serve(port, folder, Exchange(settings), AcceptorSettings(latency_ms * US_PER_MS, faults, not keep_orders))
 
 
 def _read_opens(file: Path) -> SessionOpens:

@@ -15,7 +15,7 @@ from typing import Final
 from ...orders import PRICE_UNITS, Side
 from ..errors import InvalidMessage
 from ..message import Fields, FixMessage, format_price, format_time, parse_price, parse_time
-from .order_book import OrderBook, RestingOrder, draw, make_depth
+from .order_book import TICK_E4, OrderBook, RestingOrder, draw, make_depth
 from .prices import SessionOpens
 
 BASIS: Final = 10_000
@@ -25,6 +25,11 @@ LOWEST_PRICE, PRICE_SPAN = 10, 190
 MOST_FILL_PARTS: Final = 4
 SIDES_BY_CODE: Final[dict[str, Side]] = {"1": "buy", "2": "sell"}
 LONGEST_ID: Final = 64
+REPORT_LOST, COPY_LOST, COPY_WRONG = COPY_FAULTS = (
+    "the report is lost",
+    "the copy is lost",
+    "the copy has another price",
+)
 
 # OrdRejReason (tag 103) and CxlRejReason (tag 102)
 UNKNOWN_SYMBOL, DUPLICATE_ORDER, UNSUPPORTED, OTHER_REASON = "1", "6", "11", "99"
@@ -52,6 +57,8 @@ class ExchangeSettings:
     opens
         Opening prices at which orders are filled, each in the session of its TransactTime, which is also the time of
         its reports: the venue has no depth then. None: the order book.
+    wrong_copies_bp
+        Share of the orders, in 1e-4, of whose fills a report to the client or a drop copy is lost or wrong on demand.
     """
 
     seed: int
@@ -61,6 +68,7 @@ class ExchangeSettings:
     drop_copy: str = ""
     guard: str = ""
     opens: SessionOpens | None = None
+    wrong_copies_bp: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,9 +323,25 @@ class Exchange:
         self._report(session, fields)
 
     def _report(self, session: str, fields: Fields) -> None:
-        self._add(session, "8", fields)
+        fault = self._choose_fault(session, dict(fields))
+        if fault != REPORT_LOST:
+            self._add(session, "8", fields)
         for copy in filter(None, (self.settings.drop_copy, self.settings.guard)):
-            self._add(copy, "8", ((115, session), *fields, (797, "Y")))
+            told = fields
+            if copy == self.settings.drop_copy and fault == COPY_LOST:
+                continue
+            if copy == self.settings.drop_copy and fault == COPY_WRONG:
+                told = tuple(
+                    (tag, format_price(parse_price(text) + TICK_E4) if tag == 31 else text) for tag, text in fields
+                )
+            self._add(copy, "8", ((115, session), *told, (797, "Y")))
+
+    def _choose_fault(self, session: str, fields: Mapping[int, str]) -> str:
+        """Return what goes wrong with a report of a fill and its copy; empty for nothing."""
+        seed, order = self.settings.seed, fields[11]
+        if fields[150] != "F" or draw(seed, "copy", session, order) % BASIS >= self.settings.wrong_copies_bp:
+            return ""
+        return COPY_FAULTS[draw(seed, "fault", session, order) % len(COPY_FAULTS)]
 
     def _refuse(self, session: str, message: FixMessage, reason: str, text: str) -> None:
         fields = ((45, str(message.seq)), (372, message.kind), (380, reason), (58, text))

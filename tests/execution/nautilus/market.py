@@ -162,8 +162,8 @@ class Market:
         named = zip(("open", "high", "low", "close"), self.prices, strict=True)
         frame = pd.DataFrame(
             {
-                "date": [self.days[row] for row in rows],
-                "symbol": [self.assets[place] for place in places],
+                "date": [self.days[row] for row in rows.tolist()],
+                "symbol": [self.assets[place] for place in places.tolist()],
                 **{name: field[rows, places] / PRICE_UNITS for name, field in named},
                 "volume": self.shares[rows, places],
             }
