@@ -40,28 +40,32 @@ def _share(option: str, what: str) -> Any:
     return typer.Option(option, metavar="PERCENT", callback=_parse_percent, help=what)
 
 
+PricesFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--prices",
+        callback=check_file_exists,
+        help="CSV: symbol,price. Only these are traded. Without it any symbol is, at a price that is drawn.",
+    ),
+]
+OpensFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--panel",
+        callback=check_file_exists,
+        help="Orders are filled at its opening prices, each in the session of its TransactTime, instead of depth.",
+    ),
+]
+
+
 def venue(
     port: Annotated[int, typer.Option("--port", min=0, max=65_535, help="0: any that is free.")] = 0,
     folder: Annotated[
         Path | None,
         typer.Option("--folder", metavar="DIR", help="Keeps orders and sequence numbers; else they are forgotten."),
     ] = None,
-    prices: Annotated[
-        Path | None,
-        typer.Option(
-            "--prices",
-            callback=check_file_exists,
-            help="CSV: symbol,price. Only these are traded. Without it any symbol is, at a price that is drawn.",
-        ),
-    ] = None,
-    panel: Annotated[
-        Path | None,
-        typer.Option(
-            "--panel",
-            callback=check_file_exists,
-            help="Orders are filled at its opening prices, each in the session of its TransactTime, instead of depth.",
-        ),
-    ] = None,
+    prices: PricesFile = None,
+    panel: OpensFile = None,
     latency_ms: Annotated[
         int, typer.Option("--latency-ms", min=0, max=60_000, help="Between an order and its reports.")
     ] = 0,
