@@ -6,15 +6,16 @@ import csv
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Final
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Final
 
 from ....ledger.files import read_given_text
 from ...orders import US_PER_SECOND
 from ..errors import FixError, InvalidMessage
 from ..message import parse_price
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 HEADINGS = ("symbol", "price")
 DAY_BEGINS_S: Final = 3 * 3600
