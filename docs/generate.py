@@ -730,6 +730,7 @@ EVENTS = {
     "book.flow": "money that a person pays into a paper book or takes out of it",
     "book.mode": "a person halts a paper book or holds it to reductions, or two resume it; a step of a later day obeys",
     "book.step": "one step of a paper book, and the digest of what it read",
+    "order.break": "a fill that differs between the record of a session and the venue's drop copy; it halted trading",
     "order.cancel": "a person asks for the end of an order of a book, of a parent's orders, or of all of a session",
     "order.done": "every order of a session has ended, and the book's step may take the fills in",
     "order.halt": "the halt file stopped a session",

@@ -91,6 +91,7 @@ if TYPE_CHECKING:
         FixSettings as FixSettings,
         read_execution_policy as read_execution_policy,
     )
+    from .positions import PositionCount as PositionCount, PositionEvent as PositionEvent
     from .routing import (
         RouteSlice as RouteSlice,
         VenueQuote as VenueQuote,
@@ -118,6 +119,7 @@ else:
             "orders": "FINAL_REPORTS PRICE_UNITS US_PER_SECOND ChildOrder ExecutionReport ParentOrder Side Venue",
             "parents": "SHARE_PARTS HeldShares LeftOut OrderTerms size_orders",
             "policy": "EXECUTION_FILE ExecutionPolicy FixSettings read_execution_policy",
+            "positions": "PositionCount PositionEvent",
             "routing": "RouteSlice VenueQuote VenueRoute route_order",
             "venues": "PaperSession PaperVenue",
         },

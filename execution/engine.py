@@ -68,6 +68,15 @@ class RecallingVenue(Venue, Protocol):
         ...
 
 
+@runtime_checkable
+class SettlingVenue(Venue, Protocol):
+    """A venue with a second account of what was filled, which must agree before a session counts as done."""
+
+    def settle(self) -> bool:
+        """Compare, and return whether no new difference was found; one has halted trading already."""
+        ...
+
+
 class Timeline(Protocol):
     """The clock of a session."""
 
@@ -189,12 +198,17 @@ class OrderEngine:
             halt = self._wait(at_us) or self._send(batch)
             if halt is not None:
                 break
-        self._finish(halt, until_us)
+        halt = self._finish(halt, until_us)
+        agrees = not isinstance(self._venue, SettlingVenue) or self._venue.settle()
+        if not agrees:
+            halt = halt or self._halt.read()
         state = self._session
-        if not state.list_open() and all(order.id in state.orders for order in children):
+        if halt is not None:
+            self._record.record_halt(len(state.halts), halt, self._time.now_us())
+        if agrees and not state.list_open() and all(order.id in state.orders for order in children):
             filled = sum(one.filled_shares > 0 for one in state.orders.values())
             self._record.record_done(len(state.orders), filled)
-            self._session = self._record.read()
+        self._session = self._record.read()
         return self._session
 
     def _restore(self) -> None:
@@ -332,8 +346,8 @@ class OrderEngine:
             self._asked.update(ids)
             self._venue.cancel(ids)
 
-    def _finish(self, halt: Halt | None, until_us: int) -> None:
-        """Wait for the ends of what is open; a halt and the end of the session cancel it."""
+    def _finish(self, halt: Halt | None, until_us: int) -> Halt | None:
+        """Wait for the ends of what is open; a halt, which is returned, and the end of the session cancel it."""
         ends_us = until_us + GRACE_US
         while self._session.list_open() and self._time.now_us() < ends_us:
             halt = halt or self._halt.read()
@@ -349,8 +363,7 @@ class OrderEngine:
             cancel = self._session.find_cancel(one.order)
             if one.unknown and cancel is not None:
                 self._end(one, f"closed by {cancel['by']}: no report came")
-        if halt is not None:
-            self._session.halts.append(self._record.record_halt(len(self._session.halts), halt, self._time.now_us()))
+        return halt
 
 
 def _refuse(cancel: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -22,6 +22,7 @@ REPORT_EVENT: Final = "order.report"
 UNKNOWN_EVENT: Final = "order.unknown"
 CANCEL_EVENT: Final = "order.cancel"
 HALT_EVENT: Final = "order.halt"
+BREAK_EVENT: Final = "order.break"
 DONE_EVENT: Final = "order.done"
 ALL_ORDERS: Final = "all"
 """Names every order of a session in a request to cancel."""
@@ -109,6 +110,8 @@ class SessionOrders:
         Who asked for the end of which orders: of an order, a parent, or `ALL_ORDERS`.
     halts
         Times at which the session was stopped by the halt file, with the reasons.
+    breaks
+        Differences between these records and the venue's drop copy.
     trail
         Orders and reports in the order in which they were recorded.
     strays
@@ -121,6 +124,7 @@ class SessionOrders:
     orders: dict[str, OrderState] = field(default_factory=dict)
     cancels: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     halts: list[Mapping[str, Any]] = field(default_factory=list)
+    breaks: list[Mapping[str, Any]] = field(default_factory=list)
     trail: list[OrderState | ExecutionReport] = field(default_factory=list)
     strays: list[ExecutionReport] = field(default_factory=list)
     done: Mapping[str, Any] | None = None
@@ -214,6 +218,16 @@ class OrderRecord:
         self._ledger.events.record(self._run, HALT_EVENT, f"{self._session} {number:06d}", body)
         return body
 
+    def record_breaks(self, breaks: Iterable[Mapping[str, Any]]) -> None:
+        """Record differences from the venue's drop copy, each an object with `order`, `exec_id` and `kind`."""
+        key = f"{self._session} "
+        self._add(
+            [
+                Event(self._run, BREAK_EVENT, f"{key}{one['order']} {one['exec_id']} {one['kind']}", dict(one))
+                for one in breaks
+            ]
+        )
+
     def record_done(self, orders: int, filled: int) -> None:
         """Record that every order has ended."""
         self._ledger.events.record(self._run, DONE_EVENT, self._session, {"orders": orders, "filled": filled})
@@ -221,7 +235,16 @@ class OrderRecord:
     def read(self) -> SessionOrders:
         """Return what is on record of the session."""
         found = SessionOrders()
-        kinds = (ORDER_PLAN_EVENT, RULED_EVENT, REPORT_EVENT, UNKNOWN_EVENT, CANCEL_EVENT, HALT_EVENT, DONE_EVENT)
+        kinds = (
+            ORDER_PLAN_EVENT,
+            RULED_EVENT,
+            REPORT_EVENT,
+            UNKNOWN_EVENT,
+            CANCEL_EVENT,
+            HALT_EVENT,
+            BREAK_EVENT,
+            DONE_EVENT,
+        )
         condition = f"run = ? AND kind IN ({', '.join('?' * len(kinds))}) AND key >= ? AND key < ?"
         values = (self._run, *kinds, self._session, f"{self._session}!")  # "!" sorts after the blank of a key
         for event in self._ledger.events.find(condition, *values, order="seq"):
@@ -259,5 +282,7 @@ def _take(found: SessionOrders, event: Event) -> None:
         found.cancels[body["name"]] = body
     elif event.kind == HALT_EVENT:
         found.halts.append(body)
+    elif event.kind == BREAK_EVENT:
+        found.breaks.append(body)
     else:
         found.done = body

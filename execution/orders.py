@@ -162,7 +162,7 @@ class ExecutionReport:
     cost_e4
         Of a fill: commissions and fees, in 1e-4 of the currency.
     reason
-        What the venue says of a reject; of other reports empty.
+        What the venue says of an order that ended without a fill; of other reports empty.
     """
 
     order: str

@@ -39,6 +39,11 @@ class FixSettings(BaseModel):
     sender: str = Field(default="DESK", pattern=PARTY_NAME, description="our SenderCompID")
     target: str = Field(default="VENUE", pattern=PARTY_NAME, description="their CompID")
     version: Literal["FIX.4.4", "FIX.5.0SP2"] = Field(default="FIX.4.4", description="what is spoken")
+    drop_copy: str | None = Field(
+        default=None,
+        pattern=PARTY_NAME,
+        description="CompID of our session that gets the venue's drop copy; a difference halts; null: none",
+    )
     heartbeat_s: int = Field(default=30, ge=1, le=600, description="seconds of silence until a heartbeat")
 
     @property

@@ -134,7 +134,7 @@ def execute_session(
         watch = watch or SessionWatch()
         watch.planned(plan)
         _quote(gate, plan)
-        reached = open_venue(ledger.workspace, plan, data.panel, row, now)
+        reached = open_venue(ledger.workspace, plan, data.panel, row, now, record)
         with closing(reached.venue) as venue, HaltSwitch(ledger.workspace) as switch:
             if found.plan is None:
                 record.record_plan(plan.record())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -14,7 +16,11 @@ from ...execution import (
     PRICE_UNITS,
     US_PER_SECOND,
     ExecutionError,
+    ExecutionReport,
     FixSettings,
+    Halt,
+    HaltSwitch,
+    OrderRecord,
     PaperSession,
     PaperVenue,
     PresentTime,
@@ -23,7 +29,15 @@ from ...execution import (
     Venue,
     read_execution_policy,
 )
-from ...execution.fix import TRADING_RESENT, FixConnection, FixVenue, SessionSettings
+from ...execution.fix import (
+    TRADING_RESENT,
+    CopiedVenue,
+    DropCopy,
+    DropCopyBreak,
+    FixConnection,
+    FixVenue,
+    SessionSettings,
+)
 from ...execution.nautilus import NautilusVenue, SessionPrices
 from ...market import PRICE_FIELDS, Panel
 from ..facts import read_prices
@@ -33,6 +47,7 @@ from .step import read_decision_inputs
 FIX_VENUE: Final = "fix"
 FIX_FOLDER: Final = "fix"
 """Of the workspace: a file for each session, with its numbers and messages."""
+DROP_COPY: Final = "drop copy"
 LOGON_SECONDS: Final = 10.0
 """How long a FIX venue has to answer the Logon."""
 
@@ -45,7 +60,9 @@ class ReachedVenue:
     time: Timeline
 
 
-def open_venue(workspace: Path, plan: SessionPlan, panel: Panel, row: int | None, now: datetime) -> ReachedVenue:
+def open_venue(
+    workspace: Path, plan: SessionPlan, panel: Panel, row: int | None, now: datetime, record: OrderRecord
+) -> ReachedVenue:
     """Return the venue that a plan names.
 
     Parameters
@@ -54,6 +71,8 @@ def open_venue(workspace: Path, plan: SessionPlan, panel: Panel, row: int | None
         The session's day in the panel; None of a FIX venue, which has prices of its own.
     now
         The present.
+    record
+        The session in the ledger, with which a drop copy is compared.
 
     Raises
     ------
@@ -62,7 +81,7 @@ def open_venue(workspace: Path, plan: SessionPlan, panel: Panel, row: int | None
     """
     settings = read_execution_policy(workspace)
     if plan.request.venue == FIX_VENUE:
-        return _open_fix(settings.fix, workspace, plan, round(now.timestamp() * US_PER_SECOND))
+        return _open_fix(settings.fix, (workspace, record), plan, round(now.timestamp() * US_PER_SECOND))
     assert row is not None
     moved = SimulatedTime(plan.opens_us)
     if plan.request.venue == NautilusVenue.name:
@@ -70,7 +89,7 @@ def open_venue(workspace: Path, plan: SessionPlan, panel: Panel, row: int | None
     return ReachedVenue(PaperVenue(_open_session(plan, panel, row)), moved)
 
 
-def _open_fix(settings: FixSettings, workspace: Path, plan: SessionPlan, now_us: int) -> ReachedVenue:
+def _open_fix(settings: FixSettings, kept: tuple[Path, OrderRecord], plan: SessionPlan, now_us: int) -> ReachedVenue:
     """Return a venue over our own FIX session; a session that is over is rehearsed on this machine alone."""
     if settings.port is None:
         raise ExecutionError(
@@ -91,24 +110,65 @@ def _open_fix(settings: FixSettings, workspace: Path, plan: SessionPlan, now_us:
             code="session_over",
             exit_code=1,
         )
-    journal = workspace / FIX_FOLDER / f"{settings.sender}-{settings.target}.journal"
-    journal.parent.mkdir(exist_ok=True)
-    parties = SessionSettings(
-        settings.version, settings.sender, settings.target, True, settings.heartbeat_s, TRADING_RESENT
-    )
-    link = FixConnection(settings.host, settings.port, parties, journal, read_clock_us)
-    if not link.wait_until_ready(LOGON_SECONDS):
-        link.close()
-        raise ExecutionError(
-            "The FIX venue does not answer.",
-            field=f"{EXECUTION_FILE}: fix",
-            got=f"{settings.host}:{settings.port}",
-            hint="Nothing was sent. Start the venue, or ask the broker; then give the same command again.",
-            code="fix_unreachable",
-            exit_code=3,
-        )
     clock: Timeline = SimulatedTime(plan.opens_us) if over else PresentTime(read_clock_us, time.sleep)
-    return ReachedVenue(FixVenue(FIX_VENUE, link, read_clock_us), clock)
+    with ExitStack() as opened:
+        link = _connect(settings, kept[0], settings.sender, "fix")
+        opened.callback(link.close)
+        venue = FixVenue(FIX_VENUE, link, clock.now_us)
+        if settings.drop_copy is None:
+            reached: Venue = venue
+        else:
+            copy_link = _connect(settings, kept[0], settings.drop_copy, "fix.drop_copy")
+            opened.callback(copy_link.close)
+            copies = kept[0] / FIX_FOLDER / f"{settings.sender}-{settings.target}.copies"
+            reached = _compare(venue, DropCopy(copy_link, copies, settings.sender, read_clock_us), kept, plan)
+        opened.pop_all()
+    return ReachedVenue(reached, clock)
+
+
+def _connect(settings: FixSettings, workspace: Path, sender: str, field: str) -> FixConnection:
+    """Return a connection that is logged on."""
+    journal = workspace / FIX_FOLDER / f"{sender}-{settings.target}.journal"
+    journal.parent.mkdir(exist_ok=True)
+    parties = SessionSettings(settings.version, sender, settings.target, True, settings.heartbeat_s, TRADING_RESENT)
+    link = FixConnection(settings.host, settings.port or 0, parties, journal, read_clock_us)
+    try:
+        if link.wait_until_ready(LOGON_SECONDS):
+            return link
+    except BaseException:
+        link.close()
+        raise
+    link.close()
+    raise ExecutionError(
+        "The FIX venue does not answer.",
+        field=f"{EXECUTION_FILE}: {field}",
+        got=f"{sender} at {settings.host}:{settings.port}",
+        hint="Nothing was sent. Start the venue, or ask the broker; then give the same command again.",
+        code="fix_unreachable",
+        exit_code=3,
+    )
+
+
+def _compare(venue: FixVenue, copy: DropCopy, kept: tuple[Path, OrderRecord], plan: SessionPlan) -> CopiedVenue:
+    """Return a venue whose drop copy is compared with the record; a difference halts trading and is recorded."""
+    workspace, record = kept
+    found = record.read()
+    with HaltSwitch(workspace) as switch:
+        released = not switch.is_set()  # only two people let go on what differs
+
+    def halt(breaks: Sequence[DropCopyBreak]) -> None:
+        with HaltSwitch(workspace) as switch:
+            switch.set(Halt(breaks[0].reason, DROP_COPY, read_clock_us()))
+        record.record_breaks(one.record() for one in breaks)
+
+    return CopiedVenue(
+        venue,
+        copy,
+        {parent.id for parent in plan.parents},
+        [one for one in found.trail if isinstance(one, ExecutionReport)],
+        [DropCopyBreak.restore(one) for one in found.breaks] if released else [],
+        halt,
+    )
 
 
 def _open_nautilus(python: str | None, plan: SessionPlan, panel: Panel, row: int) -> NautilusVenue:

@@ -105,6 +105,7 @@ def tell_session(book: str, session: str, orders: SessionOrders) -> dict[str, An
         "status": _find_status(orders),
         "halts": [{"reason": one["reason"], "by": one["by"]} for one in orders.halts],
         "cancels": [dict(one) for one in orders.cancels.values()],
+        "breaks": [{name: one[name] for name in ("kind", "order", "exec_id")} for one in orders.breaks],
         "expected_cost": plan["expected_cost_e4"] / MONEY_UNITS,
         "planned_value": sum(abs(row["shares"]) * row["arrival"] for row in rows),
         "filled_value": value,

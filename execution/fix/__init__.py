@@ -10,7 +10,12 @@ if TYPE_CHECKING:
     from .codec import FrameReader as FrameReader, decode as decode, encode as encode
     from .connection import FixConnection as FixConnection
     from .dictionary import FixVersion as FixVersion
-    from .drop_copy import DropCopyBreak as DropCopyBreak, reconcile_drop_copy as reconcile_drop_copy
+    from .drop_copy import (
+        CopiedVenue as CopiedVenue,
+        DropCopy as DropCopy,
+        DropCopyBreak as DropCopyBreak,
+        reconcile_drop_copy as reconcile_drop_copy,
+    )
     from .errors import FixError as FixError, GarbledMessage as GarbledMessage, InvalidMessage as InvalidMessage
     from .fix_venue import FixVenue as FixVenue
     from .link import FixLink as FixLink, Outgoing as Outgoing
@@ -29,7 +34,7 @@ else:
             "codec": "FrameReader decode encode",
             "connection": "FixConnection",
             "dictionary": "FixVersion",
-            "drop_copy": "DropCopyBreak reconcile_drop_copy",
+            "drop_copy": "CopiedVenue DropCopy DropCopyBreak reconcile_drop_copy",
             "errors": "FixError GarbledMessage InvalidMessage",
             "fix_venue": "FixVenue",
             "link": "FixLink Outgoing",

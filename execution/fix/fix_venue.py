@@ -56,6 +56,10 @@ class FixVenue:
         else:
             self._made += [self._make_rejected(order.id, NO_SESSION) for order in new]
 
+    def has_sent(self, id: str) -> bool:
+        """Return whether an order was handed to the session, by this process or an earlier one."""
+        return self._link.find(id) is not None
+
     def cancel(self, ids: Sequence[str]) -> None:
         """Ask for the end of orders; what was filled before stays filled. An id that was never sent is left out."""
         orders = [order for order in map(self._link.find, ids) if order is not None]

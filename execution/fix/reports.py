@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..orders import ChildOrder, ExecutionReport, ReportKind
+from ..orders import FINAL_REPORTS, ChildOrder, ExecutionReport, ReportKind
 from .errors import FixError
 from .message import Fields, FixMessage, format_price, format_time, parse_price, parse_time
 
@@ -59,7 +59,7 @@ def read_report(message: FixMessage) -> ExecutionReport | None:
     known = REPORT_KINDS.get(kind)
     if known is None:
         return None
-    filled = known == "filled"
+    filled, silent = known == "filled", "no reason given" if known == "rejected" else ""
     return ExecutionReport(
         order=message.get(41) or message.get(11),
         kind=known,
@@ -68,5 +68,5 @@ def read_report(message: FixMessage) -> ExecutionReport | None:
         shares=message.number(32) if filled else 0,
         price_e4=parse_price(message.get(31), 31) if filled else 0,
         cost_e4=parse_price(message.get(12), 12) if filled and message.get(13) == "3" else 0,
-        reason=message.get(58, "no reason given") if known == "rejected" else "",
+        reason=message.get(58, silent) if known in FINAL_REPORTS else "",
     )

@@ -8,14 +8,14 @@ from ...lazy import lazy_names
 
 if TYPE_CHECKING:
     from .installation import check_nautilus as check_nautilus
-    from .session import PositionEvent as PositionEvent, SessionPrices as SessionPrices
+    from .session import SessionPrices as SessionPrices
     from .venue import NautilusMode as NautilusMode, NautilusVenue as NautilusVenue
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
             "installation": "check_nautilus",
-            "session": "PositionEvent SessionPrices",
+            "session": "SessionPrices",
             "venue": "NautilusMode NautilusVenue",
         },
     )

@@ -1,10 +1,9 @@
-"""What happens in one session: prices at which a simulated venue fills, and corporate actions that change positions."""
+"""The prices of one session, at which a simulated venue fills."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from ...ledger import JSON
 from ..orders import refuse_unless
@@ -49,45 +48,3 @@ class SessionPrices:
             "rows": [[asset, *row] for asset, row in sorted(self.rows.items())],
             "books": {asset: [[list(level) for level in side] for side in book] for asset, book in self.books.items()},
         }
-
-
-@dataclass(frozen=True, slots=True)
-class PositionEvent:
-    """A corporate action before the open of a session.
-
-    Attributes
-    ----------
-    asset
-        Symbol.
-    kind
-        "split" (also a consolidation) or "delisting".
-    price_e4
-        Of a split the price after it, in 1e-4, at which a fraction of a share is paid out; of a delisting the price
-        that is paid for each share, 0 where it is worthless.
-    new_shares, old_shares
-        Of a split: so many new shares for so many old ones.
-    """
-
-    asset: str
-    kind: Literal["split", "delisting"]
-    price_e4: int
-    new_shares: int = 1
-    old_shares: int = 1
-
-    def __post_init__(self) -> None:
-        """Refuse a malformed event."""
-        refuse_unless(self.kind in ("split", "delisting"), "kind", self.kind, "split, delisting")
-        refuse_unless(type(self.price_e4) is int and self.price_e4 >= 0, "price_e4", self.price_e4, "at least 0")
-        for name, value in (("new_shares", self.new_shares), ("old_shares", self.old_shares)):
-            refuse_unless(type(value) is int and value > 0, name, value, "above 0")
-
-    def apply(self, shares: int) -> tuple[int, int]:
-        """Return the shares after the event, and the cash that it pays in 1e-4, negative of a short position.
-
-        Whole shares stay, towards zero. The cash for a fraction is rounded towards zero.
-        """
-        if self.kind == "delisting":
-            return 0, shares * self.price_e4
-        sign = 1 if shares >= 0 else -1
-        whole, rest = divmod(abs(shares) * self.new_shares, self.old_shares)
-        return sign * whole, sign * (rest * self.price_e4 // self.old_shares)

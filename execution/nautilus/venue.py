@@ -14,10 +14,11 @@ from ...risk import BP
 from ..decision_inputs import DecisionInputs
 from ..errors import ExecutionError
 from ..orders import ChildOrder, ExecutionReport, ParentOrder, refuse_unless
+from ..positions import PositionCount, PositionEvent
 from .gatekeeper import PROTOCOL
 from .installation import check_nautilus
 from .pipe import PipedProcess
-from .session import PositionEvent, SessionPrices
+from .session import SessionPrices
 
 NautilusMode = Literal["backtest", "sandbox", "live"]
 NAUTILUS_MODES: Final[tuple[str, ...]] = get_args(NautilusMode)
@@ -68,12 +69,11 @@ class NautilusVenue:
         refuse_unless(mode in NAUTILUS_MODES, "mode", mode, ", ".join(NAUTILUS_MODES))
         refuse_unless(type(cash_e4) is int and cash_e4 > 0, "cash_e4", cash_e4, "above 0")
         self.version = check_nautilus(python)
-        self.positions: Counter[str] = Counter()
-        self.cash_e4 = cash_e4
+        self._count = PositionCount(cash_e4)
         self._moved: Counter[str] = Counter()
         self._reports: list[ExecutionReport] = []
         self._orders: dict[str, ChildOrder] = {}
-        self._next: SessionPrices | None = None
+        self._next: tuple[SessionPrices, Sequence[PositionEvent]] | None = None
         program = [sys.executable, "-P", "-m", f"{__package__}.gatekeeper", str(python), str(WORKER)]
         self._process = PipedProcess("The gatekeeper", program, os.environ)
         try:
@@ -89,6 +89,16 @@ class NautilusVenue:
     def pid(self) -> int:
         """Return the id of the process that decides again; the engine is its child."""
         return self._process.pid
+
+    @property
+    def positions(self) -> Counter[str]:
+        """Return the shares by symbol, after fills and corporate actions."""
+        return self._count.shares
+
+    @property
+    def cash_e4(self) -> int:
+        """Return the cash after fills, their costs and corporate actions, in 1e-4 of the currency."""
+        return self._count.cash_e4
 
     def admit(self, inputs: DecisionInputs, decision: str, parents: Sequence[ParentOrder]) -> None:
         """Have the other process decide again; only children of these parents may be sent afterwards.
@@ -122,14 +132,13 @@ class NautilusVenue:
         ExecutionError
             The engine's positions are not those of the reports (`positions_differ`).
         """
+        before = self._count.shares.copy()
         for event in events:
-            before = self.positions[event.asset]
-            after, paid_e4 = event.apply(before)
-            self.positions[event.asset] = after
-            self._moved[event.asset] += after - before
-            self.cash_e4 += paid_e4
+            self._count.apply(event)
+        for asset in {*before, *self._count.shares} if events else ():
+            self._moved[asset] += self._count.shares[asset] - before[asset]
         answer = self._ask("session", **prices.record())
-        counted = {asset: shares - self._moved[asset] for asset, shares in self.positions.items()}
+        counted = {asset: self.positions[asset] - self._moved[asset] for asset in {*self.positions, *self._moved}}
         counted = {asset: shares for asset, shares in counted.items() if shares}
         if counted != answer["positions"]:
             differing = sorted(asset for asset, _ in counted.items() ^ answer["positions"].items())
@@ -142,9 +151,9 @@ class NautilusVenue:
                 exit_code=1,
             )
 
-    def open_session(self, prices: SessionPrices) -> None:
+    def open_session(self, prices: SessionPrices, events: Sequence[PositionEvent] = ()) -> None:
         """Have the next call of `read_reports` that may wait run this session: all orders were sent by then."""
-        self._next = prices
+        self._next = prices, events
 
     def recall(self, orders: Sequence[ChildOrder], traded: Mapping[str, int]) -> None:
         """Answer orders of an earlier process, whose engine is gone: as they were sent to it, so they are to this one.
@@ -156,8 +165,8 @@ class NautilusVenue:
     def read_reports(self, timeout_s: float = 0.0) -> Sequence[ExecutionReport]:
         """Return what the venue said since the last call; where it may wait, after the session that was opened."""
         if timeout_s > 0 and self._next is not None:
-            prices, self._next = self._next, None
-            self.run_session(prices)
+            (prices, events), self._next = self._next, None
+            self.run_session(prices, events)
         reports, self._reports = self._reports, []
         return reports
 
@@ -177,8 +186,5 @@ class NautilusVenue:
             report = ExecutionReport(**row)
             self._reports.append(report)
             if report.kind == "filled":
-                order = self._orders[report.order]
-                sign = 1 if order.side == "buy" else -1
-                self.positions[order.asset] += sign * report.shares
-                self.cash_e4 -= sign * report.shares * report.price_e4 + report.cost_e4
+                self._count.take(self._orders[report.order], report)
         return answer

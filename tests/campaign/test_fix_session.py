@@ -24,9 +24,13 @@ from alphaloom.campaign import (
     step_book,
 )
 from alphaloom.desk.cli.main import run_command
-from alphaloom.execution import ExecutionError, list_tripped
+from alphaloom.execution import ExecutionError, HaltSwitch, engine, list_tripped
+from alphaloom.execution.fix import decode, drop_copy
+from alphaloom.execution.fix.journal import LineJournal
 from alphaloom.ledger import Ledger
 from alphaloom.market import Panel
+
+from . import markets
 
 LATER = datetime(2199, 7, 9, tzinfo=UTC)
 pytestmark = pytest.mark.integration
@@ -46,23 +50,34 @@ def serve_venue(folder: Path, *options: str) -> Iterator[int]:
             process.terminate()
 
 
-def execute(ledger: Ledger, panel: Panel, port: int, days: int, sender: str = "DESK") -> SessionRun:
+def execute(ledger: Ledger, panel: Panel, port: int, days: int, sender: str = "DESK", copy: str = "null") -> SessionRun:
     """Step the book to a day and send its next session over FIX; the panel lacks that session's day."""
-    (ledger.workspace / "execution.yaml").write_text(f"fix: {{port: {port}, sender: {sender}}}\n")
+    (ledger.workspace / "execution.yaml").write_text(f"fix: {{port: {port}, sender: {sender}, drop_copy: {copy}}}\n")
     known = BookData(panel.rows(0, days), "small")
     step_book(ledger, "fix", known, lambda: LATER)
     return execute_session(ledger, "fix", known, PlanRequest("fix"), LATER)
 
 
+def list_fills(run: SessionRun) -> list[tuple[str, int, int, int]]:
+    """Return symbol, time, shares and price of each fill of a session."""
+    rows = [(state.order.asset, report) for state in run.orders.orders.values() for report in state.reports]
+    return [(asset, one.at_us, one.shares, one.price_e4) for asset, one in rows if one.kind == "filled"]
+
+
 def test_a_session_over_fix_is_sent_once_and_taken_in_by_the_book(ledger: Ledger, panel: Panel, tmp_path: Path) -> None:
-    open_book(ledger, "fix", BookSettings(max_volume_share=0.0), LATER)
-    with serve_venue(tmp_path / "venue") as port:
+    """The venue is fed from the panel, so a rehearsal fills as at the paper venue."""
+    file = markets.write(markets.tidy(panel), tmp_path / "panel.parquet")
+    for name in ("fix", "paper"):
+        open_book(ledger, name, BookSettings(max_volume_share=0.0), LATER)
+    with serve_venue(tmp_path / "venue", "--panel", str(file)) as port:
         run = execute(ledger, panel, port, panel.days - 1)
         again = execute(ledger, panel, port, panel.days - 1)
+    step_book(ledger, "paper", BookData(panel.rows(0, panel.days - 1), "small"), lambda: LATER)
+    paper = execute_session(ledger, "paper", BookData(panel, "small"), PlanRequest("paper"), LATER)
     states = run.orders.orders.values()
     assert run.orders.done is not None
     assert len(states) == len(run.plan.children) > 10
-    assert sum(one.filled_shares for one in states) > 0
+    assert list_fills(run) == list_fills(paper) != []
     assert [one.reports for one in again.orders.orders.values()] == [one.reports for one in states]
 
     step_book(ledger, "fix", BookData(panel, "small"), lambda: LATER)
@@ -94,6 +109,43 @@ def test_a_venue_that_rejects_trips_a_breaker_until_two_people_clear_it(
         assert list_tripped(ledger, "book-fix") == []
         free = execute(ledger, panel, port, panel.days - 1, "OTHER")
     assert sum(one.filled_shares for one in free.orders.orders.values()) > 0
+
+
+def test_a_drop_copy_that_differs_halts_until_two_people_release_it_and_books_reconcile(
+    ledger: Ledger,
+    panel: Panel,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(drop_copy, "COPY_GRACE_US", 800_000)
+    monkeypatch.setattr(engine, "GRACE_US", 800_000)
+    file = markets.write(markets.tidy(panel), tmp_path / "panel.parquet")
+    options = ("--panel", str(file), "--drop-copy", "COPY", "--wrong-copies", "100%", "--seed", "3")
+    open_book(ledger, "fix", BookSettings(max_volume_share=0.0), LATER)
+    days, place = panel.days - 1, ["--workspace", str(ledger.workspace)]
+    with serve_venue(tmp_path / "venue", *options) as port:
+        run = execute(ledger, panel, port, days, copy="COPY")
+        assert run.orders.done is None
+        assert {one["kind"] for one in run.orders.breaks} == {
+            "another fill", "fill only at the venue", "fill only in our records",
+        }  # fmt: skip  # a set
+        assert HaltSwitch(ledger.workspace).read().by == "drop copy"  # type: ignore[union-attr]  # it is set
+        assert len(run.orders.halts) == 1
+        again = execute(ledger, panel, port, days, copy="COPY")
+        assert (again.orders.done, len(again.orders.breaks)) == (None, len(run.orders.breaks))
+        people = ["--by", "ann", "--second", "bob", "--reason", "the venue confirmed its fills"]
+        assert run_command(["kill", "--release", *place, *people]) == 0
+        freed = execute(ledger, panel, port, days, copy="COPY")
+    assert freed.orders.done is not None
+    assert run_command(["orders", "fix", *place]) == 0
+    assert "Drop copy: fill only at the venue: order " in capsys.readouterr().out
+    with LineJournal(tmp_path / "venue/orders.journal") as journal:
+        taken = [decode(line.split(" ", 3)[3].encode("latin-1")) for line in journal.lines if not line.endswith(" -")]
+    there = {one.get(55): one.number(38) * (1 if one.get(54) == "1" else -1) for one in taken if one.kind == "D"}
+    step_book(ledger, "fix", BookData(panel, "small"), lambda: LATER)
+    step = read_step(ledger.events.last("book-fix", "book.step").body)  # type: ignore[union-attr]  # there is one
+    assert {name: one.shares for name, one in step.account.holdings.items()} == there != {}
 
 
 def test_a_venue_that_is_not_there_is_told_and_nothing_is_planned(ledger: Ledger, panel: Panel) -> None:

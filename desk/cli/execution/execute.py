@@ -262,6 +262,8 @@ def _print_result(facts: Mapping[str, Any]) -> None:
     refused = Counter(rule["rule"] for row in facts["orders"] for rule in row["refusals"])
     if refused:
         print_plain(f"Refused by: {', '.join(f'{rule} {found}' for rule, found in refused.items())}.")
+    for one in facts["breaks"][:MOST_SHOWN]:
+        print_plain(f"Drop copy: {one['kind']}: order {one['order']}, execution {one['exec_id']}.")
     if facts["status"] == "done":
         print_plain(f"All ended. The book takes it in: alphaloom book step {facts['book']}")
     elif facts["status"] == "halted":

@@ -18,7 +18,7 @@ from ..options import check_file_exists
 from .listen import open_listener
 
 if TYPE_CHECKING:
-    from ....execution.fix.venue import AcceptorSettings, Exchange
+    from ....execution.fix.venue import AcceptorSettings, Exchange, SessionOpens
 
 LOOPBACK = "127.0.0.1"
 BASIS_OF_PERCENT = 100
@@ -41,20 +41,32 @@ def _share(option: str, what: str) -> Any:
     return typer.Option(option, metavar="PERCENT", callback=_parse_percent, help=what)
 
 
+PricesFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--prices",
+        callback=check_file_exists,
+        help="CSV: symbol,price. Only these are traded. Without it any symbol is, at a price that is drawn.",
+    ),
+]
+OpensFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--panel",
+        callback=check_file_exists,
+        help="Orders are filled at its opening prices, each in the session of its TransactTime, instead of depth.",
+    ),
+]
+
+
 def venue(
     port: Annotated[int, typer.Option("--port", min=0, max=65_535, help="0: any that is free.")] = 0,
     folder: Annotated[
         Path | None,
         typer.Option("--folder", metavar="DIR", help="Keeps orders and sequence numbers; else they are forgotten."),
     ] = None,
-    prices: Annotated[
-        Path | None,
-        typer.Option(
-            "--prices",
-            callback=check_file_exists,
-            help="CSV: symbol,price. Only these are traded. Without it any symbol is, at a price that is drawn.",
-        ),
-    ] = None,
+    prices: PricesFile = None,
+    panel: OpensFile = None,
     latency_ms: Annotated[
         int, typer.Option("--latency-ms", min=0, max=60_000, help="Between an order and its reports.")
     ] = 0,
@@ -64,6 +76,9 @@ def venue(
         str, _share("--disconnects", "Of the orders: the connection breaks before their reports leave.")
     ] = "0%",
     malformed: Annotated[str, _share("--malformed", "Of the reports: a malformed message comes before.")] = "0%",
+    wrong_copies: Annotated[
+        str, _share("--wrong-copies", "Of the orders: a fill's report or drop copy is lost, or has another price.")
+    ] = "0%",
     keep_orders: Annotated[
         bool, typer.Option("--keep-orders", help="Open orders stay when a session is lost; else they are cancelled.")
     ] = False,
@@ -82,16 +97,42 @@ def venue(
 
     Any SenderCompID may log on, each in a session of its own; TargetCompID is VENUE, without encryption. It takes
     NewOrderSingle (market and limit), OrderCancelRequest and OrderMassCancelRequest. Each order meets a synthetic depth
-    of ten levels around the symbol's price and the orders of other clients, best price first, then the oldest. The same
-    orders and seed give the same reports.
+    of ten levels around the symbol's price and the orders of other clients, best price first, then the oldest; with
+    --panel it is filled at the session's opening price, as by the paper venue. The same orders and seed give the same
+    reports.
     """
     from ....execution.fix.venue import AcceptorSettings, Exchange, ExchangeSettings, VenueFaults, read_prices
 
+    if prices and panel:
+        raise typer.BadParameter("one of --prices and --panel", param_hint="--panel")
     traded = read_prices(prices) if prices else None
-    mass_cancels = not refuse_mass_cancels
-    exchange = Exchange(ExchangeSettings(seed, traded, partial_fills, int(rejects), drop_copy, guard, mass_cancels))
+    opens = _read_opens(panel) if panel else None
+    settings = ExchangeSettings(
+        seed,
+        traded,
+        partial_fills,
+        int(rejects),
+        drop_copy,
+        guard,
+        mass_cancels=not refuse_mass_cancels,
+        opens=opens,
+        wrong_copies_bp=int(wrong_copies),
+    )
     faults = VenueFaults(seed, int(disconnects), int(malformed))
-    _serve(port, folder, exchange, AcceptorSettings(latency_ms * US_PER_MS, faults, not keep_orders))
+    _serve(port, folder, Exchange(settings), AcceptorSettings(latency_ms * US_PER_MS, faults, not keep_orders))
+
+
+def _read_opens(file: Path) -> SessionOpens:
+    """Return the opening prices of a panel."""
+    import numpy as np
+
+    from ....execution import PRICE_UNITS
+    from ....execution.fix.venue import SessionOpens
+    from ....market import PanelSource, read_panel
+
+    panel = read_panel(PanelSource(file))
+    opens = np.rint(np.nan_to_num(panel.fields["open"]) * PRICE_UNITS).astype(np.int64)
+    return SessionOpens(panel.dates.tolist(), panel.symbols, opens)
 
 
 def _serve(port: int, folder: Path | None, exchange: Exchange, settings: AcceptorSettings) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     )
     from .exchange import Exchange as Exchange, ExchangeSettings as ExchangeSettings
     from .faults import VenueFaults as VenueFaults
-    from .prices import read_prices as read_prices
+    from .prices import SessionOpens as SessionOpens, read_prices as read_prices
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
@@ -22,6 +22,6 @@ else:
             "acceptor": "VENUE_NAME AcceptorSettings VenueAcceptor",
             "exchange": "Exchange ExchangeSettings",
             "faults": "VenueFaults",
-            "prices": "read_prices",
+            "prices": "SessionOpens read_prices",
         },
     )

@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...orders import PRICE_UNITS, Side
-from ..message import Fields, FixMessage, format_price, format_time, parse_price
-from .order_book import BookFill, OrderBook, RestingOrder, draw, make_depth
+from ..errors import InvalidMessage
+from ..message import Fields, FixMessage, format_price, format_time, parse_price, parse_time
+from .order_book import TICK_E4, OrderBook, RestingOrder, draw, make_depth
+from .prices import SessionOpens
 
 BASIS: Final = 10_000
 SYMBOL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9.^_-]{0,15}")
@@ -23,6 +25,11 @@ LOWEST_PRICE, PRICE_SPAN = 10, 190
 MOST_FILL_PARTS: Final = 4
 SIDES_BY_CODE: Final[dict[str, Side]] = {"1": "buy", "2": "sell"}
 LONGEST_ID: Final = 64
+REPORT_LOST, COPY_LOST, COPY_WRONG = COPY_FAULTS = (
+    "the report is lost",
+    "the copy is lost",
+    "the copy has another price",
+)
 
 # OrdRejReason (tag 103) and CxlRejReason (tag 102)
 UNKNOWN_SYMBOL, DUPLICATE_ORDER, UNSUPPORTED, OTHER_REASON = "1", "6", "11", "99"
@@ -50,6 +57,11 @@ class ExchangeSettings:
         all, another one that of the session in OnBehalfOfCompID; empty: none.
     mass_cancels
         Whether mass cancels are served; else they are rejected.
+    opens
+        Opening prices at which orders are filled, each in the session of its TransactTime, which is also the time of
+        its reports: the venue has no depth then. None: the order book.
+    wrong_copies_bp
+        Share of the orders, in 1e-4, of whose fills a report to the client or a drop copy is lost or wrong on demand.
     """
 
     seed: int
@@ -59,6 +71,8 @@ class ExchangeSettings:
     drop_copy: str = ""
     guard: str = ""
     mass_cancels: bool = True
+    opens: SessionOpens | None = None
+    wrong_copies_bp: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +126,8 @@ class Exchange:
     def handle(self, session: str, message: FixMessage, at_us: int) -> list[VenueReport]:
         """Return the reports that an application message causes, of all sessions."""
         self._reports = []
+        if self.settings.opens is not None:
+            at_us = _read_time(message)
         if session == self.settings.drop_copy or (session == self.settings.guard and message.kind == "D"):
             self._refuse(session, message, "6", "a session for copies sends no orders")
         elif message.kind == "D":
@@ -138,7 +154,7 @@ class Exchange:
     # Orders.
 
     def _take_order(self, session: str, message: FixMessage, at_us: int) -> None:
-        problem = self._find_problem(session, message)
+        problem = self._find_problem(session, message, at_us)
         if problem is not None:
             self._reject(session, message, at_us, problem)
             return
@@ -149,29 +165,50 @@ class Exchange:
         self._orders[session, order.id] = self._by_number[order.number] = order
         self._open.setdefault(session, {})[order.id] = order
         self._tell(order, at_us, "0", ())
+        limit = parse_price(message.get(44)) if message.get(40) == "2" else None
+        if self.settings.opens is not None:
+            self._trade_at_open(order, limit, self.settings.opens.find(order.symbol, at_us), at_us)
+            return
         book = self._find_book(order.symbol)
         book.refill()
-        limit = parse_price(message.get(44)) if message.get(40) == "2" else None
         for fill in book.match(side, order.shares, limit):
-            for shares in self._split(order, fill):
+            for shares in self._split(order, fill.shares):
                 self._fill(order, shares, fill.price_e4, at_us)
                 if not fill.resting.synthetic:
                     self._fill(self._by_number[fill.resting.id], shares, fill.price_e4, at_us)
         if order.left and (limit is None or message.get(59) == "3"):
-            order.open = False
-            self._forget(order)
-            self._tell(order, at_us, "C", ((58, "nothing more to trade with"),))
+            self._expire(order, at_us, "nothing more to trade with")
         elif order.left and limit is not None:
             book.rest(RestingOrder(order.number, side, limit, order.left, False))
 
-    def _find_problem(self, session: str, message: FixMessage) -> tuple[str, str] | None:
+    def _trade_at_open(self, order: VenueOrder, limit: int | None, price_e4: int, at_us: int) -> None:
+        """Fill an order wholly at the opening price, or let it expire where there is none or the limit is better."""
+        sign = 1 if SIDES_BY_CODE[order.side] == "buy" else -1
+        if not price_e4:
+            self._expire(order, at_us, "no opening price")
+        elif limit is not None and (price_e4 - limit) * sign > 0:
+            self._expire(order, at_us, "the opening price is worse than the limit")
+        else:
+            for shares in self._split(order, order.shares):
+                self._fill(order, shares, price_e4, at_us)
+
+    def _expire(self, order: VenueOrder, at_us: int, why: str) -> None:
+        order.open = False
+        self._forget(order)
+        self._tell(order, at_us, "C", ((58, why),))
+
+    def _find_problem(self, session: str, message: FixMessage, at_us: int) -> tuple[str, str] | None:
         """Return OrdRejReason and text of an order that is refused."""
         order, symbol, kind = message.get(11), message.get(55), message.get(40)
-        prices, limit = self.settings.prices_e4, message.get(44)
+        prices, opens, limit = self.settings.prices_e4, self.settings.opens, message.get(44)
         if (session, order) in self._orders:
             return DUPLICATE_ORDER, "ClOrdID was used before"
         if SYMBOL.fullmatch(symbol) is None or (prices is not None and symbol not in prices):
             return UNKNOWN_SYMBOL, "unknown symbol"
+        if opens is not None and not opens.has_symbol(symbol):
+            return UNKNOWN_SYMBOL, "unknown symbol"
+        if opens is not None and not opens.has_session(at_us):
+            return OTHER_REASON, "no session on the day of TransactTime"
         if kind not in ("1", "2") or message.get(54) not in SIDES_BY_CODE:
             return UNSUPPORTED, "market and limit orders to buy or sell are supported"
         if message.get(59, "0") not in ("0", "1", "3"):
@@ -193,12 +230,12 @@ class Exchange:
             self._books[symbol] = book
         return book
 
-    def _split(self, order: VenueOrder, fill: BookFill) -> list[int]:
+    def _split(self, order: VenueOrder, shares: int) -> list[int]:
         """Return the parts in which a fill comes."""
         if not self.settings.partial_fills:
-            return [fill.shares]
-        parts = min(2 + draw(self.settings.seed, "parts", order.session, order.id) % (MOST_FILL_PARTS - 1), fill.shares)
-        each, rest = divmod(fill.shares, parts)
+            return [shares]
+        parts = min(2 + draw(self.settings.seed, "parts", order.session, order.id) % (MOST_FILL_PARTS - 1), shares)
+        each, rest = divmod(shares, parts)
         return [each + (part < rest) for part in range(parts)]
 
     def _fill(self, order: VenueOrder, shares: int, price_e4: int, at_us: int) -> None:
@@ -291,10 +328,34 @@ class Exchange:
         self._report(session, fields)
 
     def _report(self, session: str, fields: Fields) -> None:
-        self._add(session, "8", fields)
+        fault = self._choose_fault(session, dict(fields))
+        if fault != REPORT_LOST:
+            self._add(session, "8", fields)
         for copy in filter(None, (self.settings.drop_copy, self.settings.guard)):
-            self._add(copy, "8", ((115, session), *fields, (797, "Y")))
+            told = fields
+            if copy == self.settings.drop_copy and fault == COPY_LOST:
+                continue
+            if copy == self.settings.drop_copy and fault == COPY_WRONG:
+                told = tuple(
+                    (tag, format_price(parse_price(text) + TICK_E4) if tag == 31 else text) for tag, text in fields
+                )
+            self._add(copy, "8", ((115, session), *told, (797, "Y")))
+
+    def _choose_fault(self, session: str, fields: Mapping[int, str]) -> str:
+        """Return what goes wrong with a report of a fill and its copy; empty for nothing."""
+        seed, order = self.settings.seed, fields[11]
+        if fields[150] != "F" or draw(seed, "copy", session, order) % BASIS >= self.settings.wrong_copies_bp:
+            return ""
+        return COPY_FAULTS[draw(seed, "fault", session, order) % len(COPY_FAULTS)]
 
     def _refuse(self, session: str, message: FixMessage, reason: str, text: str) -> None:
         fields = ((45, str(message.seq)), (372, message.kind), (380, reason), (58, text))
         self._add(session, "j", fields)
+
+
+def _read_time(message: FixMessage) -> int:
+    """Return the TransactTime of a message; 0, which is no session, where it has none or it is in no calendar."""
+    try:
+        return parse_time(message.get(60), 60)
+    except InvalidMessage:
+        return 0

@@ -1,15 +1,60 @@
-"""A file of reference prices: `symbol,price` in each line of a CSV."""
+"""Prices of the venue: a file of reference prices, or the opening prices of recorded sessions."""
 
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from ....ledger.files import read_given_text
+from ...orders import US_PER_SECOND
 from ..errors import FixError, InvalidMessage
 from ..message import parse_price
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 HEADINGS = ("symbol", "price")
+DAY_BEGINS_S: Final = 3 * 3600
+"""A day begins so many seconds before midnight in UTC: New Zealand opens then, and New York has closed."""
+
+
+class SessionOpens:
+    """The opening prices of recorded sessions.
+
+    Parameters
+    ----------
+    days
+        Of the sessions, in their order.
+    symbols
+        One for each column.
+    opens_e4
+        Opening prices in 1e-4 `[T, N]`, 0 where there is none.
+    """
+
+    def __init__(self, days: Sequence[date], symbols: Sequence[str], opens_e4: NDArray[np.int64]) -> None:
+        self._rows = {day: row for row, day in enumerate(days)}
+        self._columns = {symbol: column for column, symbol in enumerate(symbols)}
+        self._opens_e4 = opens_e4
+
+    def has_symbol(self, symbol: str) -> bool:
+        """Return whether a symbol is traded in any session."""
+        return symbol in self._columns
+
+    def has_session(self, at_us: int) -> bool:
+        """Return whether a time, in microseconds since 1970, is on a day with a session."""
+        return _find_day(at_us) in self._rows
+
+    def find(self, symbol: str, at_us: int) -> int:
+        """Return the opening price of the session to which a time belongs, in 1e-4; 0 where there is none."""
+        return int(self._opens_e4[self._rows[_find_day(at_us)], self._columns[symbol]])
+
+
+def _find_day(at_us: int) -> date:
+    return datetime.fromtimestamp(at_us / US_PER_SECOND + DAY_BEGINS_S, UTC).date()
 
 
 def read_prices(path: Path) -> dict[str, int]:

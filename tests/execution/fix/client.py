@@ -15,7 +15,8 @@ from pathlib import Path
 from alphaloom.execution import ChildOrder
 from alphaloom.execution.fix import TRADING_RESENT, FixConnection, FixLink, FixVenue, SessionSettings
 
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 120
+"""A venue that was killed may take a minute to start again on a busy machine."""
 ENDS = ("rejected", "expired", "cancelled", "filled")
 
 

@@ -1,14 +1,16 @@
 """The exchange behind the acceptor: price-time priority, and the same reports for the same orders and seed."""
 
 from collections import defaultdict
+from datetime import date
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
 from alphaloom.execution.fix import FixMessage, GarbledMessage, InvalidMessage, decode, encode, read_report
 from alphaloom.execution.fix.message import format_price, parse_price
-from alphaloom.execution.fix.venue import Exchange, ExchangeSettings, VenueFaults
+from alphaloom.execution.fix.venue import Exchange, ExchangeSettings, SessionOpens, VenueFaults
 from alphaloom.execution.fix.venue.faults import MALFORMED_KINDS, make_malformed
 from alphaloom.execution.fix.venue.order_book import make_depth
 
@@ -71,6 +73,33 @@ def test_the_older_of_two_orders_at_a_price_is_filled_first_and_depth_behind_it(
         ("TWO", "young", "50", "100"),
     ]  # fmt: skip  # a table
     assert [(one.id, one.left) for one in exchange.list_open()] == [("young", 50), ("low", 100)]
+
+
+def test_with_recorded_opens_each_order_is_filled_at_the_open_of_its_session() -> None:
+    days = (date(2026, 1, 5), date(2026, 1, 6))
+    opens = SessionOpens(days, ("AAA", "BBB"), np.array([[100_000, 0], [110_000, 50_000]]))
+    exchange = Exchange(ExchangeSettings(3, opens=opens, partial_fills=True))
+    told = play(
+        exchange,
+        new("a", "1", 70_000), new("b", "2", 9, 100_000), new("c", "1", 9, 99_999), new("d", "1", 9, tag_55="BBB"),
+        new("e", "1", 9, tag_60="20260106-20:59:59.999"), new("f", "1", 9, tag_60="20260105-21:00:00.000"),
+        new("g", "1", 9, tag_60="20260107-14:30:00.000"), new("h", "1", 9, tag_60="20260231-14:30:00.000"),
+        new("i", "1", 9, tag_55="CCC"),
+    )  # fmt: skip  # a table
+    fills = defaultdict(list)
+    for row in told:
+        if row[150] == "F":
+            fills[row[11]].append((int(row[32]), row[31]))
+    assert {id: (sum(shares for shares, _ in parts), {price for _, price in parts}) for id, parts in fills.items()} == {
+        "a": (70_000, {"10"}), "b": (9, {"10"}), "e": (9, {"11"}), "f": (9, {"11"}),
+    }  # fmt: skip  # a table
+    assert min(len(parts) for parts in fills.values()) > 1
+    assert [row[11] + row[58] for row in told if row[150] in "C8"] == [
+        "cthe opening price is worse than the limit", "dno opening price", "gno session on the day of TransactTime",
+        "hno session on the day of TransactTime", "iunknown symbol",
+    ]  # fmt: skip  # a table
+    assert {row[60] for row in told if row[11] == "e"} == {"20260106-20:59:59.999"}
+    assert exchange.list_open() == []
 
 
 ORDERS = st.lists(

@@ -66,7 +66,7 @@ def test_our_client_and_a_quickfix_acceptor_that_is_killed(tmp_path: Path) -> No
                 client.send_signal(signal.SIGKILL)
                 client.wait()
                 client = start_client(tmp_path / "desk", port, 1000)
-        assert client.wait(timeout=120) == 0, (tmp_path / "desk.client.log").read_text()[-2000:]
+        assert client.wait(timeout=300) == 0, (tmp_path / "desk.client.log").read_text()[-2000:]
     finally:
         client.kill()
         client.wait()
@@ -97,6 +97,6 @@ def test_the_same_over_our_own_session(tmp_path: Path) -> None:
 def test_a_quickfix_link_meets_rejects_and_malformed_messages(tmp_path: Path) -> None:
     with serve_venue(tmp_path / "venue", "--rejects", "20%", "--malformed", "20%", "--seed", "5") as venue:
         client = start_client(tmp_path / "desk", venue.port, 200, "quickfix")
-        assert client.wait(timeout=120) == 0, (tmp_path / "desk.client.log").read_text()[-2000:]
+        assert client.wait(timeout=300) == 0, (tmp_path / "desk.client.log").read_text()[-2000:]
         assert venue.stop() == 0
         check_books(tmp_path / "desk", venue, 200)

@@ -128,16 +128,15 @@ def test_orders_of_both_versions_with_parts_and_a_drop_copy(tmp_path: Path) -> N
             copied += [report for report in map(read_report, messages) if report is not None]
         copy_link.confirm()
         copy_link.close()
-        assert reconcile_drop_copy(own, copied, clock_us()) == ()
+        assert reconcile_drop_copy(own, copied) == ()
         assert process.stop() == 0
     fill = next(one for one in copied if one.kind == "filled")
     rest = [one for one in own if one.exec_id != fill.exec_id]
-    (missing,) = reconcile_drop_copy(rest, copied, clock_us())
+    (missing,) = reconcile_drop_copy(rest, copied)
     assert (missing.kind, missing.exec_id, missing.own) == ("fill only at the venue", fill.exec_id, None)
-    assert reconcile_drop_copy(rest, copied, fill.at_us) == ()  # it may still be on its way
-    (other,) = reconcile_drop_copy([*rest, replace(fill, shares=fill.shares + 1)], copied, 0)
+    (other,) = reconcile_drop_copy([*rest, replace(fill, shares=fill.shares + 1)], copied)
     assert (other.kind, other.record()["order"]) == ("another fill", fill.order)
-    (ours,) = reconcile_drop_copy([*own, replace(fill, exec_id="E-x")], copied, clock_us())
+    (ours,) = reconcile_drop_copy([*own, replace(fill, exec_id="E-x")], copied)
     assert ours.kind == "fill only in our records"
     assert fill.order in other.reason
 
@@ -146,7 +145,7 @@ def test_everything_that_goes_wrong_on_demand_at_once(tmp_path: Path) -> None:
     faults = ("--rejects", "20%", "--disconnects", "4%", "--malformed", "30%", "--seed", "5", "--latency-ms", "1")
     with serve_venue(tmp_path / "venue", *faults) as process:
         client = start_client(tmp_path / "desk", process.port, 100, batch=10)
-        assert client.wait(timeout=60) == 0, (tmp_path / "desk.client.log").read_text()[-2000:]
+        assert client.wait(timeout=150) == 0, (tmp_path / "desk.client.log").read_text()[-2000:]
         assert process.stop() == 0
         assert check_books(tmp_path / "desk", process, 100)["at the venue"] > 50
     reasons = [str(one["reason"]) for one in read_record(tmp_path / "desk") if one.get("kind") == "rejected"]

@@ -1,10 +1,9 @@
-"""A year of a synthetic market for venues: quoted prices by session, corporate actions, and approved targets."""
+"""A synthetic market for venues: quoted prices by session, corporate actions, and approved targets."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
@@ -12,13 +11,14 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
-from alphaloom.execution import PRICE_UNITS, US_PER_SECOND, ChildOrder, DecisionInputs, ParentOrder
-from alphaloom.execution.nautilus import NautilusVenue, PositionEvent, SessionPrices
+from alphaloom.execution import PRICE_UNITS, US_PER_SECOND, DecisionInputs, ParentOrder, PositionEvent
+from alphaloom.execution.nautilus import SessionPrices
 from alphaloom.market import SyntheticConfig, simulate
-from alphaloom.risk import AssetFacts, BookState, Policy, Signal, decide
+from alphaloom.risk import BP, AssetFacts, BookState, Policy, Signal, decide
 
 from ..approvals import PROVEN
 
@@ -29,6 +29,11 @@ EVERY = 5
 INSTALLED = Path(os.environ.get("NAUTILUS") or Path(sys.prefix) / "nautilus")
 RATIOS = {4.0: (1, 4), 0.1: (10, 1), 0.25: (4, 1), 10.0: (1, 10)}
 """New and old shares by the quote after a corporate action over the one before."""
+RENAMES_EVERY, DIVIDENDS_EVERY = 50, 60
+"""Sessions between two renamings of any name, and between two dividends of one name."""
+DIVIDEND_BP = 50
+RECENT = 5
+"""Sessions after which a close is too old for an order."""
 
 
 def find_nautilus() -> Path:
@@ -46,13 +51,18 @@ def to_us(day: date, at: time) -> int:
 
 @dataclass(frozen=True)
 class Market:
-    """Quoted prices in 1e-4 `[T, N]`, 0 where there is none, in the order of open, high, low, close; shares traded."""
+    """Quoted prices in 1e-4 `[T, N]`, 0 where there is none, in the order of open, high, low, close; shares traded.
+
+    A name that was renamed has two columns: the old symbol's ends where the new one's begins. `renames` has both by the
+    row before whose open it happens.
+    """
 
     days: Sequence[date]
     assets: Sequence[str]
     prices: Sequence[NDArray[np.int64]]
     shares: NDArray[np.int64]
     ratio: NDArray[np.float64]
+    renames: Mapping[int, tuple[int, int]]
 
     @classmethod
     def draw(cls, days: int, names: int, seed: int = 7) -> Market:
@@ -63,13 +73,39 @@ class Market:
             for name in ("open", "high", "low", "close")
         )
         volume = np.rint(np.nan_to_num(panel.fields["volume"])).astype(np.int64)
-        return cls(panel.dates.tolist(), panel.symbols, (opens, highs, lows, closes), volume, ratio)
+        market = cls(panel.dates.tolist(), panel.symbols, (opens, highs, lows, closes), volume, ratio, {})
+        for number, row in enumerate(range(30, days, RENAMES_EVERY)):
+            market = market.rename(row, 7 * number % names)
+        return market
+
+    def rename(self, row: int, start: int) -> Market:
+        """Return the market with a new symbol from a row on, of the first name from a column on that trades then."""
+        count = len(self.assets)
+        places = [(start + step) % count for step in range(count)]
+        split = {place for place, _ in self.splits.get(row, ())}
+        old = next(place for place in places if self.prices[3][row - 1 : row + 1, place].all() and place not in split)
+        fields = []
+        for field in (*self.prices, self.shares):
+            wide = np.column_stack([field, field[:, old]])
+            wide[row:, old], wide[:row, count] = 0, 0
+            fields.append(wide)
+        return Market(
+            self.days,
+            [*self.assets, f"{self.assets[old].partition('.')[0]}.{row}"],
+            fields[:-1],
+            fields[-1],
+            np.column_stack([self.ratio, self.ratio[:, old]]),
+            {**self.renames, row: (old, count)},
+        )
 
     @cached_property
     def gone(self) -> Mapping[int, list[str]]:
         """The symbols that never trade again, by the row after their last one."""
         found: dict[int, list[str]] = {}
+        renamed = {old for old, _ in self.renames.values()}
         for place, asset in enumerate(self.assets):
+            if place in renamed:
+                continue
             last = int(np.flatnonzero(self.prices[3][:, place])[-1])
             if last + 1 < len(self.days):
                 found.setdefault(last + 1, []).append(asset)
@@ -78,22 +114,34 @@ class Market:
     def list_last(self, row: int) -> NDArray[np.int64]:
         """Return the last close of each symbol before a row, in the shares of that row; 0 without one."""
         last = np.zeros(len(self.assets), dtype=np.int64)
-        for earlier in range(max(row - 5, 0), row):
+        for earlier in range(max(row - RECENT, 0), row):
             traded = self.prices[3][earlier] > 0
             last[traded] = self.prices[3][earlier][traded]
-        for event in self.list_events(row):
-            place = self.assets.index(event.asset)
-            last[place] = 0 if event.kind == "delisting" else last[place] * event.old_shares // event.new_shares
+        for at, (old, new) in self.renames.items():
+            if row - RECENT < at <= row:
+                last[new], last[old] = last[new] or last[old], 0
+        for asset in self.gone.get(row, ()):
+            last[self.assets.index(asset)] = 0
+        for place, (new_shares, old_shares) in self.splits.get(row, ()):
+            last[place] = last[place] * old_shares // new_shares
         return last
 
     def list_events(self, row: int) -> list[PositionEvent]:
-        """Return the corporate actions before the open of a row."""
+        """Return the corporate actions before the open of a row, in the order in which they hold."""
+        opens, closes, assets = self.prices[0][row], self.prices[3][row - 1], self.assets
         events = [
-            PositionEvent(asset, "delisting", int(self.prices[3][row - 1, self.assets.index(asset)]))
-            for asset in self.gone.get(row, ())
+            PositionEvent(asset, "delisting", int(closes[assets.index(asset)])) for asset in self.gone.get(row, ())
+        ]
+        if row in self.renames:
+            old, new = self.renames[row]
+            events.append(PositionEvent(assets[old], "rename", to=assets[new]))
+        events += [
+            PositionEvent(assets[place], "cash", int(closes[place]) * DIVIDEND_BP // BP)
+            for place in range(row % DIVIDENDS_EVERY, len(assets), DIVIDENDS_EVERY)
+            if opens[place] and closes[place]
         ]
         return events + [
-            PositionEvent(self.assets[place], "split", int(self.prices[0][row, place]), *ratio)
+            PositionEvent(assets[place], "split", int(opens[place]), *ratio)
             for place, ratio in self.splits.get(row, ())
         ]
 
@@ -107,6 +155,20 @@ class Market:
             for at in np.flatnonzero(np.abs(steps - 1) > 0.01):
                 found.setdefault(int(traded[at + 1]), []).append((place, RATIOS[round(float(steps[at]), 6)]))
         return found
+
+    def write_opens(self, path: Path) -> None:
+        """Write the quoted prices as a panel's file, for a venue that fills at its opening prices."""
+        rows, places = np.nonzero(self.prices[0])
+        named = zip(("open", "high", "low", "close"), self.prices, strict=True)
+        frame = pd.DataFrame(
+            {
+                "date": [self.days[row] for row in rows.tolist()],
+                "symbol": [self.assets[place] for place in places.tolist()],
+                **{name: field[rows, places] / PRICE_UNITS for name, field in named},
+                "volume": self.shares[rows, places],
+            }
+        )
+        frame.to_parquet(path, index=False)
 
     def make_session(self, row: int) -> SessionPrices:
         quoted = {
@@ -149,62 +211,3 @@ def plan(market: Market, row: int, held: Mapping[str, int]) -> tuple[DecisionInp
         if shares:
             parents.append(ParentOrder(approved, shares, arrival_e4, market.days[row]))
     return inputs, decision.id, parents
-
-
-def make_children(parents: Sequence[ParentOrder], at_us: int) -> list[ChildOrder]:
-    return [
-        ChildOrder(f"{one.id}-0", one.id, one.asset, one.side, abs(one.shares), "market", None, at_us)
-        for one in parents
-    ]
-
-
-@dataclass
-class Book:
-    """What a book is after a year: shares by symbol and cash in 1e-4 after each session, and what was ordered."""
-
-    positions: list[dict[str, int]]
-    cash_e4: list[int]
-    orders: int = 0
-    fills: int = 0
-    moved: int = 0
-
-
-def trade_plainly(market: Market) -> Book:
-    """Trade in plain Python: each order fills at the open of its session, or not at all where there is none."""
-    book, held, cash_e4 = Book([], []), Counter[str](), CASH_E4
-    for row in range(1, len(market.days)):
-        for event in market.list_events(row):
-            book.moved += held[event.asset] != 0
-            held[event.asset], paid_e4 = event.apply(held[event.asset])
-            cash_e4 += paid_e4
-        for parent in plan(market, row, held)[2] if row % EVERY == 0 else ():
-            price_e4 = int(market.prices[0][row, market.assets.index(parent.asset)])
-            book.orders += 1
-            if price_e4:
-                book.fills += 1
-                held[parent.asset] += parent.shares
-                cash_e4 -= parent.shares * price_e4
-        book.positions.append({asset: shares for asset, shares in held.items() if shares})
-        book.cash_e4.append(cash_e4)
-    return book
-
-
-def trade_at(venue: NautilusVenue, market: Market) -> Book:
-    """Trade the same targets at a venue."""
-    book = Book([], [])
-    for row in range(1, len(market.days)):
-        events, session = market.list_events(row), market.make_session(row)
-        if row % EVERY == 0:
-            held = dict(venue.positions)
-            for event in events:
-                held[event.asset] = event.apply(held.get(event.asset, 0))[0]
-            inputs, decision, parents = plan(market, row, held)
-            venue.admit(inputs, decision, parents)
-            venue.send(make_children(parents, session.open_us))
-            book.orders += len(parents)
-        book.moved += sum(venue.positions[event.asset] != 0 for event in events)
-        venue.run_session(session, events)
-        book.fills += sum(report.kind == "filled" for report in venue.read_reports())
-        book.positions.append({asset: shares for asset, shares in venue.positions.items() if shares})
-        book.cash_e4.append(venue.cash_e4)
-    return book

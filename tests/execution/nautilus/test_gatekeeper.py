@@ -1,4 +1,4 @@
-"""The parts around NautilusTrader that need no NautilusTrader: what may pass, the pipe, corporate actions, messages."""
+"""The parts around NautilusTrader that need no NautilusTrader: what may pass, the pipe, messages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from alphaloom.execution import ChildOrder, DecisionInputs, ExecutionError
-from alphaloom.execution.nautilus import PositionEvent, SessionPrices, check_nautilus, pipe as pipe_file
+from alphaloom.execution.nautilus import SessionPrices, check_nautilus, pipe as pipe_file
 from alphaloom.execution.nautilus.gatekeeper import Gatekeeper
 from alphaloom.execution.nautilus.installation import is_supported
 from alphaloom.execution.nautilus.pipe import MAX_MESSAGE_BYTES, LinePipe, PipedProcess
@@ -160,15 +160,6 @@ def test_a_line_that_is_too_long_or_no_object_is_refused(tmp_path: Path) -> None
         (tmp_path / "line").write_bytes(body)
         with (tmp_path / "line").open("rb") as file, pytest.raises(ExecutionError, match=words):
             LinePipe(file.fileno(), 1).read()
-
-
-@given(st.integers(-(10**9), 10**9), st.integers(1, 100), st.integers(1, 100), st.integers(0, 10**9))
-def test_a_split_keeps_the_value(shares: int, new: int, old: int, price_e4: int) -> None:
-    after, paid_e4 = PositionEvent("AAA", "split", price_e4, new, old).apply(shares)
-    lost = shares * new * price_e4 - (after * price_e4 + paid_e4) * old
-    assert abs(lost) < old
-    assert abs(after) * old <= abs(shares) * new
-    assert PositionEvent("AAA", "delisting", price_e4).apply(shares) == (0, shares * price_e4)
 
 
 @pytest.mark.parametrize("row", [(10, 9, 8, 9, 1), (10, 11, 0, 10, 1), (10, 11, 10, 9, 1), (10, 11, 9, 10, -1)])

@@ -20,8 +20,9 @@ from .market import find_nautilus
 
 pytestmark = pytest.mark.slow
 TRADER = """
-import sys, time
+import signal, sys, time
 from pathlib import Path
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts what runs in the background without one
 from alphaloom.execution.nautilus import NautilusVenue
 venue = NautilusVenue(Path(sys.argv[1]), ["AAA"], 10**12, "sandbox")
 print(venue.pid, flush=True)
