@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...execution import (
+    DECISION_DIFFERS,
     PRICE_UNITS,
     SHARE_PARTS,
     ChildOrder,
@@ -213,7 +214,7 @@ def read_close(ledger: Ledger, name: str, data: BookData, now: datetime) -> Book
             got=decision.id,
             allowed=step["decision"]["id"],
             hint=f"Nothing was ordered. alphaloom book replay {name} says what differs.",
-            code="decision_differs",
+            code=DECISION_DIFFERS,
             exit_code=1,
         )
     return _measure_close(ledger, (book, settings), (step, inputs, decision), data, now)

@@ -44,7 +44,7 @@ def guard(
     """
     from ....execution import HaltSwitch
     from ....execution.fix import TRADING_RESENT, FixConnection, SessionSettings
-    from ....execution.guard import Guard, keep_answer
+    from ....execution.guard import Guard, GuardBeat, keep_answer
 
     if fix not in ("FIX.4.4", "FIX.5.0SP2"):
         raise typer.BadParameter(f"{fix!r} is neither FIX.4.4 nor FIX.5.0SP2", param_hint="--fix")
@@ -64,8 +64,10 @@ def guard(
         try:
             watcher = Guard(switch, link, _read_clock_us, keep)
             print_plain(f"Guarding {place} at {host}:{port} as {sender}; Ctrl-C ends it")
-            while running.goes_on:
-                watcher.step()
+            with GuardBeat(place, _read_clock_us) as heart:
+                while running.goes_on:
+                    watcher.step()
+                    heart.beat()
         finally:
             link.close()
 
