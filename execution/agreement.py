@@ -231,7 +231,9 @@ def make_signer(keys: KeyFolder, name: str) -> SigningKey:
         The name cannot be that of a key.
     """
     if not is_key_name(name):
-        raise ExecutionError("A key needs another name.", field="--by", got=name, allowed="a text without space or plus")
+        raise ExecutionError(
+            "A key needs another name.", field="--by", got=name, allowed="a text without space or plus"
+        )
     return SigningKey(name, KIND_LOG, keys.make_seed(POLICY_KEY))
 
 

@@ -47,7 +47,9 @@ class BreakerLimits(BaseModel):
         default=0, ge=0, description="processes that decided otherwise than most from the same inputs"
     )
     cost_micros: StrictInt = Field(
-        default=100_000_000, ge=0, description="spent on models of the workspace in a day (UTC), in millionths of a US dollar"
+        default=100_000_000,
+        ge=0,
+        description="spent on models of the workspace in a day (UTC), in millionths of a US dollar",
     )
     injection: StrictInt = Field(
         default=0, ge=0, description="news texts with orders to a model in them, since the day of the closes"

@@ -110,7 +110,9 @@ def find_unapproved(ledger: Ledger, runs: Iterable[str], since: str) -> list[str
         for entry in ledger.calls.entries(run):
             call = entry.record
             into = known if datetime.fromisoformat(entry.at) <= start else fresh
-            into.setdefault(f"model {name_served(asked, {'model': call.model})}", []).append(call.served if call.attempts else "")
+            into.setdefault(f"model {name_served(asked, {'model': call.model})}", []).append(
+                call.served if call.attempts else ""
+            )
             into.setdefault(f"prompt of {call.role}", []).append(call.prompt[:SHOWN_DIGITS])
     return sorted(
         {

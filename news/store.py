@@ -25,7 +25,16 @@ from ..ledger.database import begin_immediate, explained
 from ..ledger.files import make_file, make_folder
 from .errors import NewsStoreError
 from .item import NewsItem
-from .query import NOISE_SIGN, ItemPage, QuarantinedItem, Query, Release, from_microseconds, split_words, to_microseconds
+from .query import (
+    NOISE_SIGN,
+    ItemPage,
+    QuarantinedItem,
+    Query,
+    Release,
+    from_microseconds,
+    split_words,
+    to_microseconds,
+)
 from .screening.credibility import MIN_CREDIBLE_WEIGHT
 from .screening.crowd import WINDOW_MICROSECONDS, Utterance, compute_bands, find_bursts
 from .screening.injection.detector import Sign

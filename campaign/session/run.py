@@ -142,9 +142,7 @@ def execute_session(
             return SessionRun(plan, engine.run(plan.children, plan.closes_us))
 
 
-def _read_agreed(
-    ledger: Ledger, name: str, data: BookData, now: datetime, agreement: Agreement | None
-) -> BookClose:
+def _read_agreed(ledger: Ledger, name: str, data: BookData, now: datetime, agreement: Agreement | None) -> BookClose:
     """Return a book after its last step; refuse one that was approved under laxer limits than the agreed ones."""
     close = read_close(ledger, name, data, now)
     if agreement is not None:

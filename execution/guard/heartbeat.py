@@ -1,4 +1,4 @@
-"""The guard's sign of life: a file whose time is set again each second while the guard goes on, and gone once it ends."""
+"""The guard's sign of life: a file whose time is set each second while the guard goes on, and that goes as it ends."""
 
 from __future__ import annotations
 

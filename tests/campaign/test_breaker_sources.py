@@ -17,7 +17,7 @@ from alphaloom.campaign import BookData, BookSettings, PlanRequest, SessionRun, 
 from alphaloom.desk.cli.main import run_command
 from alphaloom.execution import ExecutionError, HaltSwitch, list_tripped
 from alphaloom.execution.guard import BEAT_FILE
-from alphaloom.ledger import Ledger, ModelCall
+from alphaloom.ledger import Ledger, ModelCall, Run, find_unapproved
 from alphaloom.market import Panel
 from alphaloom.news import NEWS_FOLDER, NewsSource, NewsStore, read_news
 
@@ -135,3 +135,24 @@ def test_a_breaker_trips_on_a_planted_cause(breaker: str, stepped: Ledger, panel
 def test_without_a_cause_nothing_trips(stepped: Ledger, panel: Panel) -> None:
     assert execute(stepped, panel).orders.done
     assert list_tripped(stepped, f"book-{BOOK}") == []
+
+
+def test_models_and_prompts_are_approved_once_they_were_behind_what_is_traded(tmp_path: Path) -> None:
+    days = [f"2026-01-0{day}T00:00:00+00:00" for day in (1, 2, 3)]
+    at = [days[0]]
+    rows = {
+        "a": [("first", "v1", "p1", 0), ("first", "v1 (b)", "p1", 1), ("first", "v2", "p1", 1), ("first", "", "p2", 1)],
+        "b": [("first", "v1", "p1", 1), ("other", "", "p1", 1)],
+        "untraded": [("third", "v9", "p9", 1)],
+    }
+    with Ledger.open(tmp_path, clock=lambda: datetime.fromisoformat(at[0])) as record:
+        for run, calls in rows.items():
+            models = {name: {"model": f"maker/{name}"} for name in ("first", "other", "third")}
+            record.runs.start(Run(run, {"models": {"models": models}}, 0, "", days[0]))
+            for place, (model, served, prompt, day) in enumerate(calls):
+                at[0] = days[day]
+                call = ModelCall(f"{run}{place}", run, "miner", "propose", "", model, prompt, "", "", 1, 1, 0.0)
+                record.calls.add(replace(call, served=served))
+        found = {since: find_unapproved(record, ["a", "b", "a formula"], since) for since in days}
+    assert found[days[0]] == ["model maker/first as first: v2", "model maker/other as other", "prompt of miner: p2"]
+    assert found[days[1]] == found[days[2]] == []

@@ -18,7 +18,9 @@ from .policy_facts import read_today
 
 if TYPE_CHECKING:
     from ....execution import AgreementRules, SignedPolicy
-    from ....ledger.log import KeyFolder, SignedNote, SigningKey
+    from ....ledger.log import KeyFolder, SignedNote, SigningKey, VerifierKey
+
+    SignedParts = tuple[SignedNote | None, SignedPolicy | None, list[VerifierKey]]
 
 
 def key(by: By = None, as_json: AsJson = False) -> None:
@@ -98,9 +100,10 @@ def signed(workspace: Workspace = None, as_json: AsJson = False) -> None:
 def describe_agreement(workspace: Path, keys: KeyFolder, today: date) -> dict[str, Any]:
     """Return who signed the policies of a workspace, who has not, and why a node with these keys would not trade."""
     from ....execution import ExecutionError, agree, read_agreement
+    from ....ledger.log import VerifierKey
 
     rules = read_agreement(keys)
-    note, text, signers, refused = None, None, [], ""
+    note, text, signers, refused = None, None, list[VerifierKey](), ""
     try:
         note, text, signers = _read_signed(workspace, rules)
         agree(workspace, keys, today)
@@ -112,7 +115,12 @@ def describe_agreement(workspace: Path, keys: KeyFolder, today: date) -> dict[st
         "needed": rules.needed,
         "keys": [{"name": one.name, "key": str(one), "signed": one in signers} for one in rules.verifiers],
         "others": sorted({one.name for one in note.signatures} - {one.name for one in signers}) if note else [],
-        "signed": {"number": text.number, "until": text.until.isoformat(), "risk": text.risk, "execution": text.execution}
+        "signed": {
+            "number": text.number,
+            "until": text.until.isoformat(),
+            "risk": text.risk,
+            "execution": text.execution,
+        }
         if text
         else None,
         "own": _digest_own(workspace),
@@ -127,10 +135,8 @@ def _digest_own(workspace: Path) -> dict[str, str]:
     return {"risk": digest_policy(read_policy(workspace)), "execution": read_execution_policy(workspace).digest}
 
 
-def _read_signed(
-    workspace: Path, rules: AgreementRules
-) -> tuple[SignedNote | None, SignedPolicy | None, list[Any]]:
-    """Return the signed note of a workspace, its text, and which of the configured keys signed it; nothing if none."""
+def _read_signed(workspace: Path, rules: AgreementRules) -> SignedParts:
+    """Return the signed note of a workspace, its text, and which configured keys signed it; nothing if there is none."""
     from ....execution import SIGNED_POLICY_FILE, SignedPolicy, read_signers
 
     file = workspace / SIGNED_POLICY_FILE
