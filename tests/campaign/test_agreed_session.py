@@ -7,8 +7,10 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -86,7 +88,7 @@ def test_of_three_nodes_the_one_with_other_limits_sends_nothing(people: dict[str
     assert kept[2] is None
 
 
-def read_plan(place: Path) -> dict[str, object] | None:
+def read_plan(place: Path) -> Mapping[str, Any] | None:
     """Return the plan on record of the last session."""
     with Ledger.open(place, clock=lambda: LATER) as record:
         return OrderRecord(record, "book-paper", MARKET.dates[-1].item()).read().plan
@@ -103,10 +105,10 @@ def test_what_changes_after_the_signatures_stops_the_node(
             agree(node, keys, today.date())
         return raised.value.field or ""
 
-    def read_signed() -> dict[str, dict[str, object]]:
+    def read_signed() -> dict[str, Any]:
         capsys.readouterr()
         run_command(["risk", "policy", "signed", *here])
-        facts: dict[str, dict[str, object]] = json.loads(capsys.readouterr().out)
+        facts: dict[str, Any] = json.loads(capsys.readouterr().out)
         return facts
 
     assert refused() == "file"
@@ -115,7 +117,7 @@ def test_what_changes_after_the_signatures_stops_the_node(
     assert refused() == "signatures"
     assert [sign(people[name], name, node) for name in ("ada", "grace")] == [0, 0]
     facts = read_signed()
-    assert ([one["signed"] for one in facts["keys"]], facts["signed"]["number"]) == ([True, True], 1)  # type: ignore[attr-defined]
+    assert ([one["signed"] for one in facts["keys"]], facts["signed"]["number"]) == ([True, True], 1)
     agreement = agree(node, keys, today.date())
     assert agreement
     with HaltSwitch(node, agreement.find_change) as switch:

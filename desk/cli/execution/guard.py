@@ -57,17 +57,16 @@ def guard(
             f"Halted: {answer.cancelled} orders cancelled, the last {number(answer.took_ms, 1)} ms after notice."
         )
 
-    with HaltSwitch(place) as switch:
+    with HaltSwitch(place) as switch, GuardBeat(place, _read_clock_us) as heart:
         (place / GUARD_JOURNAL).parent.mkdir(exist_ok=True)
         settings = SessionSettings(fix, sender, target, True, 30, TRADING_RESENT)  # type: ignore[arg-type]  # it was compared
         link = FixConnection(host, port, settings, place / GUARD_JOURNAL, _read_clock_us)
         try:
             watcher = Guard(switch, link, _read_clock_us, keep)
             print_plain(f"Guarding {place} at {host}:{port} as {sender}; Ctrl-C ends it")
-            with GuardBeat(place, _read_clock_us) as heart:
-                while running.goes_on:
-                    watcher.step()
-                    heart.beat()
+            while running.goes_on:
+                watcher.step()
+                heart.beat()
         finally:
             link.close()
 

@@ -136,7 +136,7 @@ def _digest_own(workspace: Path) -> dict[str, str]:
 
 
 def _read_signed(workspace: Path, rules: AgreementRules) -> SignedParts:
-    """Return the signed note of a workspace, its text, and which configured keys signed it; nothing if there is none."""
+    """Return the signed note of a workspace, its text, and which configured keys signed it; or nothing."""
     from ....execution import SIGNED_POLICY_FILE, SignedPolicy, read_signers
 
     file = workspace / SIGNED_POLICY_FILE
