@@ -38,7 +38,7 @@ if TYPE_CHECKING:
         Breakers as Breakers,
         BreakerTrip as BreakerTrip,
     )
-    from .decision_inputs import DECISION_DIFFERS as DECISION_DIFFERS, DecisionInputs as DecisionInputs
+    from .decision_inputs import DecisionInputs as DecisionInputs
     from .engine import (
         CheckingGate as CheckingGate,
         OrderEngine as OrderEngine,
@@ -119,7 +119,7 @@ else:
                 "BreakerWatch CLEARED_EVENT act_on_trips clear_trips describe_trip list_tripped record_trips"
             ),
             "breakers": "BREAKERS BreakerClearing BreakerLimits BreakerTrip Breakers",
-            "decision_inputs": "DECISION_DIFFERS DecisionInputs",
+            "decision_inputs": "DecisionInputs",
             "engine": "CheckingGate OrderEngine PresentTime RecallingVenue SimulatedTime Timeline",
             "errors": "ExecutionError",
             "gate": "GateState MarketHours ORDER_RULES ORDER_RULE_UNITS OrderGate OrderLimits OrderRuling",

@@ -151,7 +151,7 @@ class Agreement:
     def find_change(self) -> Halt | None:
         """Return the halt of a node whose files are no longer those that were agreed on, or None.
 
-        It reads four small files, about 0.1 ms: little beside the record of an order.
+        It reads four small files, in 24 us of CPU: little beside the record of an order.
         """
         for file, content in self.files.items():
             if _read_file(file) != content:

@@ -6,14 +6,11 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, Final
+from typing import Any
 
 from ..ledger import JSON
 from ..risk import BookState, Decision, Policy, Signal, Standing, decide
 from .errors import ExecutionError
-
-DECISION_DIFFERS: Final = "decision_differs"
-"""The code of a refusal: another process decided otherwise from the same inputs."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +66,7 @@ class DecisionInputs:
                 got=decision.id,
                 allowed=known,
                 hint="Send the inputs with which it was made; if they are these, the two sides run different versions.",
-                code=DECISION_DIFFERS,
+                code="decision_differs",
                 exit_code=1,
             )
         return decision

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from ...execution import (
     CLEARED_EVENT,
-    DECISION_DIFFERS,
     US_PER_SECOND,
     Breakers,
     BreakerWatch,
@@ -33,6 +32,8 @@ from .plan import BookClose
 
 EVERY_ZONE: Final = time(10, 30, tzinfo=UTC)
 """A time that lies in the same day in all time zones from Hawaii to New Zealand."""
+DECISION_DIFFERS: Final = "decision_differs"
+"""The code of a refusal: another process decided otherwise from the same inputs."""
 PICOS_PER_MICRO: Final = 1_000_000
 
 

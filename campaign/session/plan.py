@@ -16,7 +16,6 @@ from typing import Any, Final
 import numpy as np
 
 from ...execution import (
-    DECISION_DIFFERS,
     PRICE_UNITS,
     SHARE_PARTS,
     ChildOrder,
@@ -214,7 +213,7 @@ def read_close(ledger: Ledger, name: str, data: BookData, now: datetime) -> Book
             got=decision.id,
             allowed=step["decision"]["id"],
             hint=f"Nothing was ordered. alphaloom book replay {name} says what differs.",
-            code=DECISION_DIFFERS,
+            code="decision_differs",
             exit_code=1,
         )
     return _measure_close(ledger, (book, settings), (step, inputs, decision), data, now)
