@@ -23,7 +23,7 @@ from ...execution import (
     record_trips,
 )
 from ...execution.guard import read_beat
-from ...ledger import Ledger, find_unapproved, utc_day
+from ...ledger import PICO, Ledger, find_unapproved, picos, utc_day
 from ...news import NEWS_FOLDER, NewsStore
 from ...portfolio import PaperAccount
 from ..book_record import STEP_EVENT, find_book
@@ -34,7 +34,7 @@ EVERY_ZONE: Final = time(10, 30, tzinfo=UTC)
 """A time that lies in the same day in all time zones from Hawaii to New Zealand."""
 DECISION_DIFFERS: Final = "decision_differs"
 """The code of a refusal: another process decided otherwise from the same inputs."""
-PICOS_PER_MICRO: Final = 1_000_000
+MICROS_PER_USD: Final = 1_000_000
 
 
 def watch_breakers(
@@ -85,9 +85,8 @@ def measure_spent(ledger: Ledger, day: str) -> int:
 
     A call whose process died before its reply counts with its most.
     """
-    lost = ledger.holds.killed(day=day).picos
-    spent = sum(round(call.cost_usd * PICOS_PER_MICRO**2) for call in ledger.holds.calls(day) if call.attempts)
-    return -(-(spent + lost) // PICOS_PER_MICRO)
+    spent = sum(picos(call.cost_usd) for call in ledger.holds.calls(day) if call.attempts)
+    return -(-(spent + ledger.holds.killed(day=day).picos) * MICROS_PER_USD // PICO)
 
 
 def count_injections(ledger: Ledger, since: date, until_us: int) -> int:
@@ -106,13 +105,11 @@ def _find_unapproved(ledger: Ledger, close: BookClose) -> list[str]:
 
     They approve it when its first step is made, and again when they clear this breaker.
     """
-    approved = ""
-    for entry in ledger.events.entries(close.book):
-        kind, body = entry.record.kind, entry.record.body
-        if (kind == STEP_EVENT and not approved) or (
-            kind == CLEARED_EVENT and body["trip"]["breaker"] == "version_change"
-        ):
-            approved = entry.at
+    events, book = ledger.events, close.book
+    steps = (entry.at for entry in events.entries(book) if entry.record.kind == STEP_EVENT)
+    cleared = (one.key for one in events.of(book, CLEARED_EVENT) if one.body["trip"]["breaker"] == "version_change")
+    times = [next(steps), *(events.find_time(book, CLEARED_EVENT, key) for key in cleared)]
+    approved = max(times, key=datetime.fromisoformat)
     return find_unapproved(ledger, [*close.step["library"]["books"]], approved)
 
 
