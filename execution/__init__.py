@@ -8,16 +8,24 @@ from ..lazy import lazy_names
 
 if TYPE_CHECKING:
     from .agreement import (
+        AGREEMENT_FILE as AGREEMENT_FILE,
+        POLICY_KEY as POLICY_KEY,
+        SIGNED_POLICY_FILE as SIGNED_POLICY_FILE,
+        Agreement as Agreement,
         AgreementRules as AgreementRules,
         SignedPolicy as SignedPolicy,
+        agree as agree,
         make_signer as make_signer,
         read_agreement as read_agreement,
         read_signed_policy as read_signed_policy,
+        read_signers as read_signers,
         require_agreement as require_agreement,
         sign_policy as sign_policy,
     )
     from .breaker_watch import (
+        CLEARED_EVENT as CLEARED_EVENT,
         BreakerWatch as BreakerWatch,
+        act_on_trips as act_on_trips,
         clear_trips as clear_trips,
         describe_trip as describe_trip,
         list_tripped as list_tripped,
@@ -44,6 +52,7 @@ if TYPE_CHECKING:
         ORDER_RULE_UNITS as ORDER_RULE_UNITS,
         ORDER_RULES as ORDER_RULES,
         GateState as GateState,
+        MarketHours as MarketHours,
         OrderGate as OrderGate,
         OrderLimits as OrderLimits,
         OrderRuling as OrderRuling,
@@ -104,15 +113,17 @@ else:
         __name__,
         {
             "agreement": (
-                "AgreementRules SignedPolicy make_signer read_agreement read_signed_policy require_agreement "
-                "sign_policy"
+                "AGREEMENT_FILE Agreement AgreementRules POLICY_KEY SIGNED_POLICY_FILE SignedPolicy agree make_signer "
+                "read_agreement read_signed_policy read_signers require_agreement sign_policy"
             ),
-            "breaker_watch": "BreakerWatch clear_trips describe_trip list_tripped record_trips",
+            "breaker_watch": (
+                "BreakerWatch CLEARED_EVENT act_on_trips clear_trips describe_trip list_tripped record_trips"
+            ),
             "breakers": "BREAKERS BreakerClearing BreakerLimits BreakerTrip Breakers",
             "decision_inputs": "DecisionInputs",
             "engine": "CheckingGate OrderEngine PresentTime RecallingVenue SimulatedTime Timeline",
             "errors": "ExecutionError",
-            "gate": "GateState ORDER_RULES ORDER_RULE_UNITS OrderGate OrderLimits OrderRuling",
+            "gate": "GateState MarketHours ORDER_RULES ORDER_RULE_UNITS OrderGate OrderLimits OrderRuling",
             "halt": "Halt HaltSwitch check_people list_releases",
             "order_rates": "NEAR_SHARE AccountDay OrderMessage RateCount count_rates",
             "order_record": "ALL_ORDERS OrderRecord OrderState SessionOrders list_planned",

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -22,14 +22,20 @@ from typing import Final, Self
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, field_validator, model_validator
 
 from ..ledger import read_settings
-from ..ledger.log import KIND_LOG, KeyFolder, NoteError, SignedNote, SigningKey, VerifierKey, read_log_text
-from ..risk import Policy, digest_policy
+from ..ledger.log import KIND_LOG, KeyFolder, NoteError, SignedNote, SigningKey, VerifierKey, is_key_name, read_log_text
+from ..risk import PEOPLE_RULES, POLICY_FILE, Policy, compare_policies, digest_policy, read_policy
 from .errors import ExecutionError
-from .policy import ExecutionPolicy
+from .halt import Halt
+from .policy import EXECUTION_FILE, ExecutionPolicy, read_execution_policy
 
 AGREEMENT_FILE: Final = "agreement.yaml"
 SIGNED_POLICY_FILE: Final = "policy.signed"
 POLICY_KEY: Final = "policy.key"
+AGREER: Final = "policy agreement"
+SIGN_HINT: Final = "No order is sent. alphaloom risk policy signed says who signed; alphaloom risk policy sign signs."
+LOOSER_LIMITS: Final = frozenset({"looser", "both", "gone"})
+LOOSER_EXCEPTIONS: Final = frozenset({"looser", "added"})
+"""What a change of a limit is called that lets more pass, and one of an exception; see `compare_policies`."""
 _HEAD: Final = "alphaloom/policy/v1"
 _TEXT: Final = re.compile(
     rf"{re.escape(_HEAD)}\nnumber (0|[1-9][0-9]{{0,17}})\nuntil ([0-9-]{{10}})\n"
@@ -123,6 +129,85 @@ class SignedPolicy:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """The signed policy under which a node trades now.
+
+    Attributes
+    ----------
+    signed, signers
+        What was signed, and the names of the keys that did.
+    policy
+        The risk policy of the node, which is the signed one.
+    files
+        What this rests on: each file's bytes when it was read; None where there was none.
+    """
+
+    signed: SignedPolicy
+    signers: tuple[str, ...]
+    policy: Policy
+    files: Mapping[Path, bytes | None]
+
+    def find_change(self) -> Halt | None:
+        """Return the halt of a node whose files are no longer those that were agreed on, or None.
+
+        It reads four small files, in 24 us of CPU: little beside the record of an order.
+        """
+        for file, content in self.files.items():
+            if _read_file(file) != content:
+                return Halt(f"{file.name} is no longer the file under which trading was agreed on", AGREER)
+        return None
+
+    def require_limits(self, limits: Policy) -> None:
+        """Refuse what was approved under limits that let more pass than the signed policy does.
+
+        Raises
+        ------
+        ExecutionError
+            With the first such limit.
+        """
+        for one in compare_policies(limits, self.policy):
+            worse = LOOSER_EXCEPTIONS if one.name.startswith("exception ") else LOOSER_LIMITS
+            if one.name not in PEOPLE_RULES and one.change in worse:
+                raise _refusal(
+                    "The targets were approved under laxer limits than the signed ones.",
+                    one.name,
+                    one.own,
+                    "none" if one.other is None else str(one.other),
+                    "No order is sent. The next alphaloom book step decides under the signed policy.",
+                )
+
+
+def agree(workspace: Path, keys: KeyFolder, today: date) -> Agreement | None:
+    """Return the agreement under which a node may trade; None where its keys' folder asks for none.
+
+    Raises
+    ------
+    ExecutionError
+        There is no agreement: see `read_signed_policy` and `require_agreement`.
+    SettingsError
+        A policy or `agreement.yaml` has mistakes.
+    """
+    names = (SIGNED_POLICY_FILE, POLICY_FILE, EXECUTION_FILE)
+    files = {file: _read_file(file) for file in (keys.folder / AGREEMENT_FILE, *(workspace / name for name in names))}
+    rules = read_agreement(keys)
+    if not rules.keys:
+        return None
+    signed = read_signed_policy(workspace / SIGNED_POLICY_FILE, rules, today)
+    policy = read_policy(workspace)
+    require_agreement(signed, policy, read_execution_policy(workspace))
+    signers = read_signers(workspace / SIGNED_POLICY_FILE, rules)[1]
+    return Agreement(signed, tuple(sorted(key.name for key in signers)), policy, files)
+
+
+def _read_file(file: Path) -> bytes | None:
+    """Return the bytes of a file; None where it cannot be read."""
+    try:
+        return file.read_bytes()
+    except OSError:
+        return None
+
+
 def read_agreement(keys: KeyFolder) -> AgreementRules:
     """Return whose signatures this node asks for; none where its keys' folder has no `agreement.yaml`.
 
@@ -142,7 +227,13 @@ def make_signer(keys: KeyFolder, name: str) -> SigningKey:
     ------
     NoteError
         The key cannot be read or made.
+    ExecutionError
+        The name cannot be that of a key.
     """
+    if not is_key_name(name):
+        raise ExecutionError(
+            "A key needs another name.", field="--by", got=name, allowed="a text without space or plus"
+        )
     return SigningKey(name, KIND_LOG, keys.make_seed(POLICY_KEY))
 
 
@@ -169,12 +260,7 @@ def read_signed_policy(file: Path, rules: AgreementRules, today: date) -> Signed
     ExecutionError
         It is missing or no signed policy, too few keys signed it, its number is too small, or its last day is over.
     """
-    try:
-        note = SignedNote.parse(read_log_text(file))
-        signers = note.signers(rules.verifiers)
-    except (NoteError, OSError) as error:
-        why = error.message if isinstance(error, NoteError) else error.strerror
-        raise _refusal(f"The signed policy cannot be used: {why}.", "file", str(file), "a signed policy") from None
+    note, signers = read_signers(file, rules)
     signed = SignedPolicy.parse(note.text)
     if len(signers) < rules.needed:
         names = ", ".join(sorted(key.name for key in signers)) or "nobody"
@@ -185,6 +271,22 @@ def read_signed_policy(file: Path, rules: AgreementRules, today: date) -> Signed
     if today > signed.until:
         raise _refusal("The signed policy has ended.", "until", signed.until.isoformat(), f"{today} or later")
     return signed
+
+
+def read_signers(file: Path, rules: AgreementRules) -> tuple[SignedNote, list[VerifierKey]]:
+    """Return a signed note, and which of the configured keys signed it.
+
+    Raises
+    ------
+    ExecutionError
+        It cannot be read, is no note, or a signature of a configured key does not hold.
+    """
+    try:
+        note = SignedNote.parse(read_log_text(file))
+        return note, [*note.signers(rules.verifiers)]
+    except (NoteError, OSError) as error:
+        why = error.message if isinstance(error, NoteError) else error.strerror
+        raise _refusal(f"The signed policy cannot be used: {why}.", "file", str(file), "a signed policy") from None
 
 
 def require_agreement(signed: SignedPolicy, policy: Policy, execution: ExecutionPolicy) -> None:
@@ -204,13 +306,13 @@ def require_agreement(signed: SignedPolicy, policy: Policy, execution: Execution
             raise _refusal(f"The {field} policy of this node is not the signed one.", field, found, allowed)
 
 
-def _refusal(message: str, field: str, got: object, allowed: str) -> ExecutionError:
+def _refusal(message: str, field: str, got: object, allowed: str, hint: str = SIGN_HINT) -> ExecutionError:
     return ExecutionError(
         message,
         field=field,
         got=got,
         allowed=allowed,
-        hint="No order is sent. Compare the policies of the nodes, and have the right one signed.",
+        hint=hint,
         code="policy_agreement",
         exit_code=1,
     )

@@ -43,9 +43,11 @@ class BreakerWatch:
         What may pass anyway; a trip only makes it stricter.
     steady_us
         A clock that is never set, in microseconds.
+    find_beat
+        Returns the guard's last sign of life, microseconds since 1970; None where no guard was started.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what is watched, and what stops it
         self,
         breakers: Breakers,
         gate: ModalGate,
@@ -53,39 +55,60 @@ class BreakerWatch:
         keep: Callable[[Sequence[BreakerTrip]], None],
         mode: Mode,
         steady_us: Callable[[], int] = lambda: round(time.monotonic() * US_PER_SECOND),
+        find_beat: Callable[[], int | None] = lambda: None,
     ) -> None:
         self._breakers, self._gate, self._switch, self._keep = breakers, gate, switch, keep
-        self._steady_us = steady_us
+        self._steady_us, self._find_beat = steady_us, find_beat
         if mode == "active" and breakers.mode != "active":
             gate.set_mode("reducing")
 
     def see_equity(self, equity: int, highest: int, began: int, at_us: int) -> None:
         """Compare equity with its highest value and with that at the start of the day."""
-        self._act(self._breakers.see_equity(equity, highest, began, at_us))
+        self.act(self._breakers.see_equity(equity, highest, began, at_us))
 
     def see_session(self, session: SessionOrders, at_us: int) -> None:
         """Compare the orders that the venue rejected with those sent."""
         sent = [state for state in session.orders.values() if state.passed]
         rejected = sum(report.kind == "rejected" for state in sent for report in state.reports)
-        self._act(self._breakers.see_orders(len(sent), rejected, at_us))
+        self.act(self._breakers.see_orders(len(sent), rejected, at_us))
 
-    def see_clock(self, now_us: int) -> None:
-        """Compare the clock with one that is never set."""
-        self._act(self._breakers.see_clock(self._steady_us(), now_us))
+    def see_present(self, now_us: int) -> None:
+        """Compare the clock with one that is never set, and look whether the guard lives."""
+        self.act(self._breakers.see_clock(self._steady_us(), now_us))
+        self.see_guard(now_us)
+
+    def see_guard(self, now_us: int) -> None:
+        """Compare the guard's last sign of life with now, where a guard was started and not ended."""
+        beat_us = self._find_beat()
+        if beat_us is not None:
+            self.act(self._breakers.see_heartbeat(beat_us, now_us))
 
     def see_failed_record(self, now_us: int) -> None:
         """Halt: an order or a report could not be written down."""
-        self._act(self._breakers.see_log(1, now_us), record=False)
+        act_on_trips(self._breakers.see_log(1, now_us), self._switch, lambda trips: None, self._gate)
 
-    def _act(self, trips: Sequence[BreakerTrip], *, record: bool = True) -> None:
-        """Stop what a trip stops, and then record it: a record that fails must not stop the halt."""
-        for trip in trips:
-            if trip.mode == "halted":
-                self._switch.set(Halt(describe_trip(trip), WATCHER, trip.at_us))
-            else:
-                self._gate.set_mode("reducing")
-        if trips and record:
-            self._keep(trips)
+    def act(self, trips: Sequence[BreakerTrip]) -> None:
+        """Stop what trips stop, and record them."""
+        act_on_trips(trips, self._switch, self._keep, self._gate)
+
+
+def act_on_trips(
+    trips: Sequence[BreakerTrip],
+    switch: HaltSwitch,
+    keep: Callable[[Sequence[BreakerTrip]], None],
+    gate: ModalGate | None = None,
+) -> None:
+    """Stop what trips stop, and then keep them: a record that fails must not stop the halt.
+
+    Before there is a gate, a trip that does not halt holds the book to reductions from its next session on.
+    """
+    for trip in trips:
+        if trip.mode == "halted":
+            switch.set(Halt(describe_trip(trip), WATCHER, trip.at_us))
+        elif gate is not None:
+            gate.set_mode("reducing")
+    if trips:
+        keep(trips)
 
 
 def describe_trip(trip: BreakerTrip) -> str:

@@ -35,22 +35,30 @@ class BreakerLimits(BaseModel):
     loss_bp: StrictInt = Field(default=300, ge=0, description="loss of the day, of equity at its start")
     reject_ratio_bp: StrictInt = Field(default=2_000, ge=0, description="orders that the venue rejected, of those sent")
     reject_ratio_from: StrictInt = Field(default=10, ge=1, description="orders that must be sent before it is computed")
-    data_staleness_s: StrictInt = Field(default=300, ge=0, description="seconds since the newest price of any asset")
+    data_staleness: StrictInt = Field(
+        default=2, ge=0, description="sessions between the newest closes and the session; without a calendar, weekdays"
+    )
     version_change: StrictInt = Field(
-        default=0, ge=0, description="models and prompts in use that differ from the approved ones"
+        default=0,
+        ge=0,
+        description="models and prompts behind what is traded that are new since the book began, or was cleared",
     )
     disagreement: StrictInt = Field(
-        default=0, ge=0, description="nodes that decided otherwise than most from the same inputs"
+        default=0, ge=0, description="processes that decided otherwise than most from the same inputs"
     )
     cost_micros: StrictInt = Field(
-        default=100_000_000, ge=0, description="spent on models in a day, in millionths of a US dollar"
+        default=100_000_000,
+        ge=0,
+        description="spent on models of the workspace in a day (UTC), in millionths of a US dollar",
     )
-    injection: StrictInt = Field(default=0, ge=0, description="texts of the day with orders to a model in them")
+    injection: StrictInt = Field(
+        default=0, ge=0, description="news texts with orders to a model in them, since the day of the closes"
+    )
     clock_ms: StrictInt = Field(
         default=1_000, ge=0, description="milliseconds by which the clock went otherwise than one that is never set"
     )
     log: StrictInt = Field(default=0, ge=0, description="records that could not be written")
-    heartbeat_s: StrictInt = Field(default=15, ge=0, description="seconds since the main process last gave a sign")
+    heartbeat_s: StrictInt = Field(default=15, ge=0, description="seconds since the guard, once started, gave a sign")
     halting: tuple[BreakerName, ...] = Field(
         default=("drawdown", "disagreement", "clock", "log", "heartbeat"),
         description="breakers that halt; the others let pass what reduces",
@@ -72,7 +80,7 @@ class BreakerTrip:
     mode
         What it does: "reducing" or "halted".
     about
-        What tripped it: the names of models, prompts or nodes; empty elsewhere.
+        What tripped it: the names of models, prompts or processes; empty elsewhere.
     """
 
     breaker: str
@@ -152,21 +160,19 @@ class Breakers:
         ratio = _round_up(rejected * BP, sent)
         return self._compare("reject_ratio", ratio, self.limits.reject_ratio_bp, at_us)
 
-    def see_data(self, newest_us: int | None, at_us: int) -> tuple[BreakerTrip, ...]:
-        """Compare the time of the newest price with now; None: there was no price at all."""
-        age = None if newest_us is None else at_us - newest_us
-        return self._compare("data_staleness", age, self.limits.data_staleness_s * US_PER_SECOND, at_us)
+    def see_data(self, missed: int, at_us: int) -> tuple[BreakerTrip, ...]:
+        """Compare the sessions between the newest closes and the session."""
+        return self._compare("data_staleness", missed, self.limits.data_staleness, at_us)
 
-    def see_versions(self, used: Mapping[str, str], approved: Mapping[str, str], at_us: int) -> tuple[BreakerTrip, ...]:
-        """Compare the digests of models and prompts in use with those that were approved, by name."""
-        names = [name for name in sorted({*used, *approved}) if used.get(name) != approved.get(name)]
-        return self._compare("version_change", len(names), self.limits.version_change, at_us, names)
+    def see_versions(self, unapproved: Sequence[str], at_us: int) -> tuple[BreakerTrip, ...]:
+        """Compare the models and prompts behind what is traded that nobody has approved, by name."""
+        return self._compare("version_change", len(unapproved), self.limits.version_change, at_us, unapproved)
 
     def see_decisions(self, decisions: Mapping[str, str], at_us: int) -> tuple[BreakerTrip, ...]:
-        """Compare the decision ids that nodes computed from the same inputs, by node.
+        """Compare the decision ids that processes computed from the same inputs, by process.
 
-        The nodes outside the largest group that agrees are counted; of two groups of a size, the one whose id is first
-        in the alphabet.
+        Those outside the largest group that agrees are counted; of two groups of a size, the one whose id is first in
+        the alphabet.
         """
         ids = sorted(decisions.values())
         most = max(ids, key=ids.count) if ids else ""
@@ -178,7 +184,7 @@ class Breakers:
         return self._compare("cost", spent_micros, self.limits.cost_micros, at_us)
 
     def see_injections(self, hits: int, at_us: int) -> tuple[BreakerTrip, ...]:
-        """Compare the texts of the day in which orders to a model were found."""
+        """Compare the texts in which orders to a model were found."""
         return self._compare("injection", hits, self.limits.injection, at_us)
 
     def see_clock(self, steady_us: int, at_us: int) -> tuple[BreakerTrip, ...]:
@@ -193,10 +199,9 @@ class Breakers:
         """Compare the records that could not be written."""
         return self._compare("log", failed, self.limits.log, at_us)
 
-    def see_heartbeat(self, beat_us: int | None, at_us: int) -> tuple[BreakerTrip, ...]:
-        """Compare the main process's last sign of life with now; None: it never gave one."""
-        silence = None if beat_us is None else at_us - beat_us
-        return self._compare("heartbeat", silence, self.limits.heartbeat_s * US_PER_SECOND, at_us)
+    def see_heartbeat(self, beat_us: int, at_us: int) -> tuple[BreakerTrip, ...]:
+        """Compare the guard's last sign of life with now."""
+        return self._compare("heartbeat", at_us - beat_us, self.limits.heartbeat_s * US_PER_SECOND, at_us)
 
     def clear(self, breaker: str, by: str, reason: str, at_us: int, second: str = "") -> BreakerClearing:
         """Let a person clear a tripped breaker; it trips again at the next observation above its limit.

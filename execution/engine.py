@@ -267,7 +267,7 @@ class OrderEngine:
         """Rule on orders that are due, record them all, and send what passed; return the halt that ends it."""
         self._session.cancels = self._record.read_cancels()
         if self._watch is not None and isinstance(self._time, PresentTime):
-            self._watch.see_clock(self._time.now_us())
+            self._watch.see_present(self._time.now_us())
         now, rows = self._time.now_us(), list[tuple[ChildOrder, Mapping[str, Any], int]]()
         halt = None
         for order in batch:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,14 +48,21 @@ class HaltSwitch:
 
     The folder is held open, so that a workspace that is moved away or deleted while orders are sent is noticed.
 
+    Parameters
+    ----------
+    workspace
+        The folder.
+    find_other
+        Returns why trading must stop although there is no file; the halt lasts as long as it is returned.
+
     Raises
     ------
     ExecutionError
         There is no such folder.
     """
 
-    def __init__(self, workspace: Path) -> None:
-        self.workspace = workspace
+    def __init__(self, workspace: Path, find_other: Callable[[], Halt | None] = lambda: None) -> None:
+        self.workspace, self._find_other = workspace, find_other
         try:
             self._folder = os.open(workspace, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
@@ -92,7 +100,7 @@ class HaltSwitch:
     def read(self) -> Halt | None:
         """Return the halt, or None where trading is not halted."""
         if not self.is_set():
-            return None
+            return self._find_other()
         if self._is_gone():
             return Halt(FOLDER_GONE)
         try:

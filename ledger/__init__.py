@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         ChangeWord as ChangeWord,
         VersionKind as VersionKind,
         find_account as find_account,
+        find_unapproved as find_unapproved,
         list_changes as list_changes,
     )
     from .database.locks import wait_while_locked as wait_while_locked
@@ -91,7 +92,7 @@ else:
         {
             "changes": (
                 "CHANGE_EVENT CHANGE_KINDS SERVED VERSION_KINDS ChangeRow ChangeWord VersionKind find_account "
-                "list_changes"
+                "find_unapproved list_changes"
             ),
             "database.locks": "wait_while_locked",
             "digest": "JSON canonical_json compute_digest list_texts",

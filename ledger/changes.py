@@ -9,7 +9,7 @@ from __future__ import annotations
 import getpass
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from datetime import date
+from datetime import date, datetime
 from typing import Any, Final, Literal, get_args
 
 from .store import Ledger
@@ -22,6 +22,8 @@ CHANGE_KINDS: Final = (*VERSION_KINDS, SERVED)
 CHANGE_EVENT: Final = "change"
 MAX_CHANGES: Final = 1_000_000
 """Rows of the register that are read."""
+SHOWN_DIGITS: Final = 12
+"""Digits of a prompt's digest by which it is named."""
 RUNS_COMPARED: Final = 3
 """A version as served is new if none of the last runs that asked the model had it, this one included.
 
@@ -93,6 +95,38 @@ def _list_served(ledger: Ledger) -> Iterator[ChangeRow]:
     for place, before in reversed([*find_served_changes(calls)]):
         (at, run, _, _), (name, _, after) = rows[place], calls[place]
         yield ChangeRow(at, run, SERVED, name, "changed", before, after, "", "")
+
+
+def find_unapproved(ledger: Ledger, runs: Iterable[str], since: str) -> list[str]:
+    """Return the models, as served, and the prompts that some runs used only after an ISO instant, by name.
+
+    What any of these runs had used before is approved. A version that says more or less of the same is no new one.
+    """
+    known: dict[str, list[str]] = {}
+    fresh: dict[str, list[str]] = {}
+    start, configs = datetime.fromisoformat(since), {run.id: run.config for run in ledger.runs.all()}
+    for run in runs:
+        asked = list_asked_models(configs.get(run, {}))
+        for entry in ledger.calls.entries(run):
+            call = entry.record
+            into = known if datetime.fromisoformat(entry.at) <= start else fresh
+            into.setdefault(f"model {name_served(asked, {'model': call.model})}", []).append(
+                call.served if call.attempts else ""
+            )
+            into.setdefault(f"prompt of {call.role}", []).append(call.prompt[:SHOWN_DIGITS])
+    return sorted(
+        {
+            f"{name}: {version}" if version else name
+            for name, versions in fresh.items()
+            for version in versions
+            if not any(_is_same(version, other) for other in known.get(name, []))
+        }
+    )
+
+
+def _is_same(version: str, other: str) -> bool:
+    """Return whether two versions of a name may be one: an empty one is not known."""
+    return version in ("", other) or other == "" or _says_less(version, other) or _says_less(other, version)
 
 
 def list_asked_models(config: Mapping[str, Any]) -> dict[str, str]:

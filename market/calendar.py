@@ -5,15 +5,13 @@ Days are those of the exchange's own clock, without a time of day.
 
 from __future__ import annotations
 
-import difflib
-import warnings
 from dataclasses import replace
 from datetime import date, timedelta
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..extras import install_hint
+from ..extras import CalendarUnusable, load_calendar
 from .errors import Audit, MarketError, format_count
 from .forms.days import MISSING_DAY
 from .prices import Prices, format_day
@@ -33,32 +31,12 @@ def find_sessions(code: str, first: date, last: date) -> NDArray[np.datetime64]:
     MarketError
         exchange-calendars is not installed, or does not know the exchange or the days.
     """
-    try:
-        import exchange_calendars
-    except ImportError:
-        raise MarketError(
-            "sessions of an exchange need the package exchange-calendars, which is not installed",
-            field="market.calendar",
-            got=code,
-            hint=f"{install_hint('calendars')}; or leave market.calendar away.",
-        ) from None
-    known = exchange_calendars.get_calendar_names(include_aliases=True)
-    if code not in known:
-        near = difflib.get_close_matches(code, known, n=3, cutoff=0.5) or ["XNYS", "XLON", "XTKS"]
-        raise MarketError(
-            "this exchange is not known",
-            field="market.calendar",
-            got=code,
-            allowed=f"a code of exchange-calendars, such as {', '.join(near)}",
-        )
     end = max(last, first + timedelta(days=SEARCHED_DAYS))
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # version 4.13 uses what pandas 3.1 calls deprecated
-            calendar = exchange_calendars.get_calendar(code, start=first, end=end)
-    except ValueError as problem:
-        what = f"its sessions are not known for these days: {str(problem).splitlines()[0]}"
-        raise MarketError(what, field="market.calendar", got=code) from None
+        calendar = load_calendar(code, first, end)
+    except CalendarUnusable as problem:
+        hint = f"{problem.install}; or leave market.calendar away." if problem.install else ""
+        raise MarketError(problem.why, field="market.calendar", got=code, allowed=problem.allowed, hint=hint) from None
     sessions = calendar.sessions.to_numpy().astype("datetime64[D]")
     return np.asarray(sessions[(sessions >= np.datetime64(first)) & (sessions <= np.datetime64(last))])
 

@@ -16,6 +16,8 @@ from .item import NewsItem
 from .screening.injection.detector import Sign
 from .screening.injection.fold import strip_accents
 
+NOISE_SIGN = "coordinated noise"
+"""Holds back a text that many sources of low standing repeat; the other signs are of injection."""
 MAX_PAGE_ITEMS = 200
 """Most items of a page."""
 _CJK_RANGES = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
@@ -43,6 +45,11 @@ class QuarantinedItem:
     item: NewsItem
     since: datetime
     signs: tuple[Sign, ...]
+
+    @property
+    def is_injected(self) -> bool:
+        """Return whether it gives orders to a model."""
+        return any(sign.name != NOISE_SIGN for sign in self.signs)
 
     def record(self) -> dict[str, JSON]:
         """Return the item as JSON, with the evidence of its signs."""

@@ -25,7 +25,16 @@ from ..ledger.database import begin_immediate, explained
 from ..ledger.files import make_file, make_folder
 from .errors import NewsStoreError
 from .item import NewsItem
-from .query import ItemPage, QuarantinedItem, Query, Release, from_microseconds, split_words, to_microseconds
+from .query import (
+    NOISE_SIGN,
+    ItemPage,
+    QuarantinedItem,
+    Query,
+    Release,
+    from_microseconds,
+    split_words,
+    to_microseconds,
+)
 from .screening.credibility import MIN_CREDIBLE_WEIGHT
 from .screening.crowd import WINDOW_MICROSECONDS, Utterance, compute_bands, find_bursts
 from .screening.injection.detector import Sign
@@ -365,5 +374,5 @@ def _read_held(known: int, injected: bool, body: str, burst: Sequence[Any] | Non
     since = known if injected else burst[0] if burst else known
     if burst is not None:
         evidence = f"{burst[2]} sources of low standing; the first text is {burst[1]}"
-        signs = (*signs, Sign("coordinated noise", 1.0, evidence))
+        signs = (*signs, Sign(NOISE_SIGN, 1.0, evidence))
     return QuarantinedItem(item, from_microseconds(since), signs)

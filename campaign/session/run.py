@@ -6,17 +6,16 @@ import math
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import UTC, datetime, time
-from functools import partial
-from typing import Final
+from datetime import datetime
+from typing import Any
 
 from ...execution import (
     PRICE_UNITS,
     US_PER_SECOND,
-    Breakers,
-    BreakerWatch,
+    Agreement,
     ExecutionError,
     GateState,
+    Halt,
     HaltSwitch,
     OrderEngine,
     OrderGate,
@@ -24,21 +23,18 @@ from ...execution import (
     OrderRuling,
     OrderState,
     SessionOrders,
-    list_tripped,
+    agree,
     read_execution_policy,
-    record_trips,
 )
 from ...ledger import Ledger
-from ...portfolio import PaperAccount
+from ...ledger.log import KeyFolder
 from ..book import BookData
-from ..book_record import hold_book
-from ..facts import CENTS
+from ..book_record import find_book, hold_book
 from ..windows import find_windows, refuse_unpaid_days
+from .observe import EVERY_ZONE, trip_on_disagreement, watch_breakers
 from .plan import BookClose, PlanRequest, SessionPlan, plan_session, read_close, refuse_old, restore_plan
+from .step import read_limits
 from .venues import FIX_VENUE, open_venue
-
-EVERY_ZONE: Final = time(10, 30, tzinfo=UTC)
-"""A time that lies in the same day in all time zones from Hawaii to New Zealand."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +74,8 @@ class SessionWatch:
 
 def preview_session(ledger: Ledger, name: str, data: BookData, request: PlanRequest, now: datetime) -> SessionRun:
     """Return the orders of a book's next session and what the order gate says of them; nothing is recorded."""
-    close = read_close(ledger, name, data, now)
+    agreement = agree(ledger.workspace, KeyFolder.of_user(), now.date())
+    close = _read_agreed(ledger, name, data, now, agreement)
     refuse_old(close)
     gate, hours = _make_gate(ledger, close, data, request)
     plan = plan_session(close, request, hours)
@@ -114,9 +111,9 @@ def execute_session(
     RiskError
         There is no such book, the panel is not the book's, or nobody has paid for the day.
     """
-    close = read_close(ledger, name, data, now)
-    with hold_book(ledger, close.book):
-        close = read_close(ledger, name, data, now)  # another process may have stepped the book meanwhile
+    agreement = agree(ledger.workspace, KeyFolder.of_user(), now.date())
+    with trip_on_disagreement(ledger, name, now), hold_book(ledger, find_book(ledger, name)[0]):
+        close = _read_agreed(ledger, name, data, now, agreement)
         record = OrderRecord(ledger, close.book, close.session)
         found = record.read()
         if found.plan is None:
@@ -133,25 +130,36 @@ def execute_session(
             plan = plan_session(close, request, hours)
         watch = watch or SessionWatch()
         watch.planned(plan)
+        if found.done is not None:
+            return SessionRun(plan, found)
         _quote(gate, plan)
         reached = open_venue(ledger.workspace, plan, data.panel, row, now, record)
-        with closing(reached.venue) as venue, HaltSwitch(ledger.workspace) as switch:
+        with closing(reached.venue) as venue, HaltSwitch(ledger.workspace, _find_change(agreement)) as switch:
             if found.plan is None:
-                record.record_plan(plan.record())
-            breakers = _watch_breakers(ledger, close, gate, switch, plan.opens_us)
+                record.record_plan({**plan.record(), **_record_agreement(agreement)})
+            breakers = watch_breakers(ledger, close, gate, switch, plan.opens_us, now)
             engine = OrderEngine(record, gate, venue, switch, reached.time, watch.told, breakers)
             return SessionRun(plan, engine.run(plan.children, plan.closes_us))
 
 
-def _watch_breakers(ledger: Ledger, close: BookClose, gate: OrderGate, switch: HaltSwitch, at_us: int) -> BreakerWatch:
-    """Return the breakers of a book, with the trips that stand, after a look at its equity."""
-    limits = read_execution_policy(ledger.workspace).breakers
-    breakers = Breakers(limits, list_tripped(ledger, close.book))
-    watch = BreakerWatch(breakers, gate, switch, partial(record_trips, ledger, close.book), close.mode)
-    account = PaperAccount.restore(close.step["account"])
-    equity, high, gain = (round(value * CENTS) for value in (account.equity, account.high_water, account.pnl))
-    watch.see_equity(equity, high, equity - gain, at_us)
-    return watch
+def _read_agreed(ledger: Ledger, name: str, data: BookData, now: datetime, agreement: Agreement | None) -> BookClose:
+    """Return a book after its last step; refuse one that was approved under laxer limits than the agreed ones."""
+    close = read_close(ledger, name, data, now)
+    if agreement is not None:
+        agreement.require_limits(read_limits(close.inputs))
+    return close
+
+
+def _find_change(agreement: Agreement | None) -> Callable[[], Halt | None]:
+    """Return what finds, before each order, that the agreed files were changed."""
+    return agreement.find_change if agreement else lambda: None
+
+
+def _record_agreement(agreement: Agreement | None) -> dict[str, Any]:
+    """Return the agreement as a plan keeps it."""
+    if agreement is None:
+        return {}
+    return {"agreement": {"number": agreement.signed.number, "signers": [*agreement.signers]}}
 
 
 def _refuse_unpaid(ledger: Ledger, close: BookClose, data: BookData, row: int) -> None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
-import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, Final, Protocol
 from zoneinfo import ZoneInfo
 
-from ...extras import install_hint
+from ...extras import CalendarUnusable, load_calendar, load_calendars
 from ..errors import ExecutionError
 from ..orders import US_PER_SECOND
 from .profile import VenueProfile
@@ -81,7 +80,8 @@ class ExchangeHours:
 
     def __init__(self, code: str) -> None:
         self._code = code
-        self._package = _load_package(code)
+        with _refusing(code):
+            load_calendars(code)
         self._zone = ZoneInfo("UTC")
         self._spans: dict[date, tuple[tuple[int, int], ...]] = {}
 
@@ -95,20 +95,11 @@ class ExchangeHours:
 
     def _load(self, first: date) -> None:
         last = first + timedelta(days=LOADED_DAYS)
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # version 4.13 uses what pandas 3.1 calls deprecated
-                calendar = self._package.get_calendar(self._code, start=first, end=last)
-                self._zone = ZoneInfo(str(calendar.tz))
-                rows = list(calendar.schedule.itertuples())
-        except ValueError as problem:
-            raise ExecutionError(
-                f"The sessions of {self._code} are not known for these days: {str(problem).splitlines()[0]}",
-                field="calendar",
-                got=self._code,
-            ) from None
+        with _refusing(self._code):
+            calendar = load_calendar(self._code, first, last)
+        self._zone = ZoneInfo(str(calendar.tz))
         self._spans.update({first + timedelta(days=place): () for place in range(LOADED_DAYS + 1)})
-        for row in rows:
+        for row in calendar.schedule.itertuples():
             self._spans[row.Index.date()] = tuple(_read_spans(row))
 
 
@@ -117,27 +108,21 @@ def make_hours(profile: VenueProfile, code: str = "") -> MarketHours:
     return ExchangeHours(code) if code else WeekdayHours(profile)
 
 
-def _load_package(code: str) -> Any:
+@contextmanager
+def _refusing(code: str) -> Iterator[None]:
+    """Turn what makes a calendar unusable into an error of this room."""
     try:
-        import exchange_calendars
-    except ImportError:
+        yield
+    except CalendarUnusable as problem:
+        hint = f"{problem.install}; or leave calendar empty for the weekday hours of the profile."
         raise ExecutionError(
-            "Sessions of an exchange need the package exchange-calendars, which is not installed.",
+            f"The calendar cannot be used: {problem.why}.",
             field="calendar",
             got=code,
-            hint=f"{install_hint('calendars')}; or leave calendar empty for the weekday hours of the profile.",
-            exit_code=3,
+            allowed=problem.allowed,
+            hint=hint if problem.install else "",
+            exit_code=3 if problem.install else None,
         ) from None
-    known = exchange_calendars.get_calendar_names(include_aliases=True)
-    if code not in known:
-        near = difflib.get_close_matches(code, known, n=3, cutoff=0.5) or ["XNYS", "XLON", "XTKS"]
-        raise ExecutionError(
-            "This exchange is not known.",
-            field="calendar",
-            got=code,
-            allowed=f"a code of exchange-calendars, such as {', '.join(near)}",
-        )
-    return exchange_calendars
 
 
 def _read_spans(row: Any) -> Iterable[tuple[int, int]]:

@@ -14,8 +14,13 @@ if TYPE_CHECKING:
         keep_answer as keep_answer,
         list_answers as list_answers,
     )
+    from .heartbeat import BEAT_FILE as BEAT_FILE, GuardBeat as GuardBeat, read_beat as read_beat
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
-        {"drill": "DrillResult run_drills", "guard": "Guard GuardAnswer keep_answer list_answers"},
+        {
+            "drill": "DrillResult run_drills",
+            "guard": "Guard GuardAnswer keep_answer list_answers",
+            "heartbeat": "BEAT_FILE GuardBeat read_beat",
+        },
     )

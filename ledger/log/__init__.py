@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         SignedNote as SignedNote,
         SigningKey as SigningKey,
         VerifierKey as VerifierKey,
+        is_key_name as is_key_name,
         read_log_text as read_log_text,
     )
     from .proof import PROOF_SUFFIX as PROOF_SUFFIX, InclusionProof as InclusionProof, prove_row as prove_row
@@ -53,7 +54,7 @@ else:
             "upkeep.erasure": "Erasure ErasureRecord Mention",
             "export": "SignedLog export_log read_signed_log verify_export",
             "keys": "COSIGNED KeyFolder",
-            "note": "KIND_LOG NoteError SignedNote SigningKey VerifierKey read_log_text",
+            "note": "KIND_LOG NoteError SignedNote SigningKey VerifierKey is_key_name read_log_text",
             "proof": "PROOF_SUFFIX InclusionProof prove_row",
             "reader": "is_logged spell_path",
             "upkeep.retirement": "add_second_key choose_lost replace_keys",

@@ -63,6 +63,13 @@ def ledger(workspace: Path) -> Iterator[Ledger]:
         yield record
 
 
+@pytest.fixture
+def later_ledger(workspace: Path) -> Iterator[Ledger]:
+    """Open the record after the campaign's last model call: a book that begins then trades approved models."""
+    with Ledger.open(workspace, clock=lambda: datetime(2199, 7, 10, tzinfo=UTC)) as record:
+        yield record
+
+
 @pytest.fixture(scope="module")
 def panel(files: Files) -> Panel:
     return load_panel(PanelSource(files.panel, files.sectors))

@@ -36,6 +36,11 @@ LATER = datetime(2199, 7, 9, tzinfo=UTC)
 pytestmark = pytest.mark.integration
 
 
+@pytest.fixture
+def ledger(later_ledger: Ledger) -> Ledger:
+    return later_ledger
+
+
 @contextmanager
 def serve_venue(folder: Path, *options: str) -> Iterator[int]:
     """Serve a venue and give its port."""

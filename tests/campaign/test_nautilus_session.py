@@ -17,6 +17,11 @@ from alphaloom.market import Panel
 LATER = datetime(2199, 7, 9, tzinfo=UTC)
 
 
+@pytest.fixture
+def ledger(later_ledger: Ledger) -> Ledger:
+    return later_ledger
+
+
 def execute(ledger: Ledger, panel: Panel, venue: str) -> dict[str, tuple[int, int, int]]:
     """Return shares, price and cost of each fill of a book's first session, by symbol."""
     open_book(ledger, venue, BookSettings(max_volume_share=0.0, bps_per_side=7.0), LATER)

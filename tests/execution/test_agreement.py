@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -129,41 +127,3 @@ def test_keys_and_files_of_a_node(tmp_path: Path) -> None:
     (tmp_path / "execution.yaml").write_text("orders: {colar_bp: 3}\n")
     with pytest.raises(SettingsError, match="did you mean collar_bp"):
         read_execution_policy(tmp_path)
-
-
-NODE = """
-import sys
-from datetime import date
-from pathlib import Path
-from alphaloom.execution import read_agreement, read_execution_policy, read_signed_policy, require_agreement
-from alphaloom.ledger import AlphaloomError
-from alphaloom.ledger.log import KeyFolder
-from alphaloom.risk import read_policy
-folder = Path(sys.argv[1])
-try:
-    signed = read_signed_policy(folder / "policy.signed", read_agreement(KeyFolder(folder / "keys")), date(2026, 1, 5))
-    require_agreement(signed, read_policy(folder), read_execution_policy(folder))
-except AlphaloomError as refused:
-    print("refuses", refused.field)
-    sys.exit(refused.exit_code)
-print("trades", signed.number)
-"""
-
-
-@pytest.mark.integration
-def test_of_three_nodes_the_one_with_other_limits_refuses(tmp_path: Path) -> None:
-    execution = ExecutionPolicy.model_validate({"orders": {"collar_bp": 300}})
-    signed = SignedPolicy.of(Policy(net_cap_bp=900), execution, 3, date(2026, 6, 30))
-    nodes = []
-    for name, collar in (("n1", 300), ("n2", 300), ("n3", 3_000)):
-        folder = tmp_path / name
-        (folder / "keys").mkdir(parents=True)
-        (folder / "policy.yaml").write_text("net_cap_bp: 900\n")
-        (folder / "execution.yaml").write_text(f"orders:\n  collar_bp: {collar}\n")
-        listed = "\n".join(f"  - {key}" for key in TRUSTED)
-        (folder / "keys" / "agreement.yaml").write_text(f"needed: 2\nkeys:\n{listed}\n")
-        write(folder, signed, *KEYS[:2])
-        command = [sys.executable, "-c", NODE, str(folder)]
-        nodes.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
-    told = [(node.communicate()[0].strip(), node.returncode) for node in nodes]
-    assert told == [("trades 3", 0), ("trades 3", 0), ("refuses execution", 1)]

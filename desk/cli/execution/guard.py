@@ -44,7 +44,7 @@ def guard(
     """
     from ....execution import HaltSwitch
     from ....execution.fix import TRADING_RESENT, FixConnection, SessionSettings
-    from ....execution.guard import Guard, keep_answer
+    from ....execution.guard import Guard, GuardBeat, keep_answer
 
     place, (host, port) = workspace or DEFAULT_WORKSPACE, address(venue, "--venue")
     running = _Running()
@@ -57,7 +57,7 @@ def guard(
         if answer.one_by_one:
             print_plain("The venue refuses mass cancels. Ask it about orders from before this guard began to watch.")
 
-    with HaltSwitch(place) as switch:
+    with HaltSwitch(place) as switch, GuardBeat(place, _read_clock_us) as heart:
         (place / GUARD_JOURNAL).parent.mkdir(exist_ok=True)
         settings = SessionSettings(fix, sender, target, True, 30, TRADING_RESENT)
         link = FixConnection(host, port, settings, place / GUARD_JOURNAL, _read_clock_us)
@@ -66,6 +66,7 @@ def guard(
             print_plain(f"Guarding {place} at {host}:{port} as {sender}; Ctrl-C ends it")
             while running.goes_on:
                 watcher.step()
+                heart.beat()
         finally:
             link.close()
 

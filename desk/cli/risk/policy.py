@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,14 +12,13 @@ from ...facts.standing import DEFAULT_WORKSPACE
 from ...figures import count, plural
 from ..console import make_text, print_object, print_plain, stdout_console
 from ..options import AsJson, Workspace
-from .policy_facts import SHIPPED_POLICY, describe_changes, describe_policy, load_policy, read_policy_file
+from . import agreement
+from .policy_facts import SHIPPED_POLICY, describe_changes, describe_policy, load_policy, read_policy_file, read_today
 
-app = typer.Typer(no_args_is_help=True, help="Read the limits of a policy file, or compare two.")
-
-
-def read_today() -> date:
-    """Return the present day, in UTC."""
-    return datetime.now(UTC).date()
+app = typer.Typer(no_args_is_help=True, help="Read the limits of a policy file, compare two, or sign them.")
+app.command(short_help="Print the key with which you sign policies.")(agreement.key)
+app.command(short_help="Sign the limits of a workspace.")(agreement.sign)
+app.command(short_help="Say who signed them, and who has not.")(agreement.signed)
 
 
 @app.command()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from ....risk import Policy, PolicyChange
 
 SHIPPED_POLICY = "the shipped policy"
+
+
+def read_today() -> date:
+    """Return the present day, in UTC."""
+    return datetime.now(UTC).date()
 
 
 def read_policy_file(file: Path) -> Policy:
