@@ -7,7 +7,7 @@ that nobody knows what became of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
@@ -22,7 +22,10 @@ READ_S: Final = 0.2
 """Seconds for which the engine waits for reports before it looks at the halt file and the cancels again."""
 GRACE_US: Final = 5 * US_PER_SECOND
 """How long reports of cancelled orders, or of an earlier process's orders, are waited for."""
+SETTLING_ROUNDS: Final = 25
+"""Times that a simulated clock waits so long for the ends of orders before it moves on."""
 ENGINE: Final = "order engine"
+ENDED_HERE: Final = "-ended"
 NO_REPORT: Final = "the process that sent it ended before a report came"
 
 
@@ -50,6 +53,10 @@ class CheckingGate(Protocol):
         """Count an order that passed in a process that has ended."""
         ...
 
+    def quote(self, asset: str, price_e4: int, at_us: int) -> None:
+        """Take the last price of an asset, in 1e-4, with the time at which it was known."""
+        ...
+
     def check_cancel(self, order_id: str, now_us: int) -> OrderVerdict:
         """Count a cancel; it is never refused."""
         ...
@@ -65,6 +72,19 @@ class RecallingVenue(Venue, Protocol):
 
     def recall(self, orders: Sequence[ChildOrder], traded: Mapping[str, int]) -> None:
         """Report on these orders; `traded` are the shares of each symbol that were filled of all others."""
+        ...
+
+
+@runtime_checkable
+class SimulatingVenue(Venue, Protocol):
+    """A venue of this process whose market moves with time and with our orders."""
+
+    def replay(self, orders: Sequence[ChildOrder]) -> None:
+        """Trade all that an earlier process sent, in its order, and report it again under the same ids."""
+        ...
+
+    def list_prices(self, assets: Collection[str], at_us: int) -> Mapping[str, int]:
+        """Return the price of each asset at a time, in 1e-4; none of one that does not trade."""
         ...
 
 
@@ -181,15 +201,7 @@ class OrderEngine:
         self._restore()
         self._settle_earlier()
         self._refuse_cancelled(children)
-        halt = None
-        for at_us, due in groupby(sorted(children, key=attrgetter("at_us")), key=attrgetter("at_us")):
-            batch = [order for order in due if order.id not in self._session.orders]
-            if not batch:
-                continue
-            halt = self._wait(at_us) or self._send(batch)
-            if halt is not None:
-                break
-        self._finish(halt, until_us)
+        self._finish(self._send_all(children, until_us), until_us)
         state = self._session
         if not state.list_open() and all(order.id in state.orders for order in children):
             filled = sum(one.filled_shares > 0 for one in state.orders.values())
@@ -197,16 +209,40 @@ class OrderEngine:
             self._session = self._record.read()
         return self._session
 
+    def _send_all(self, children: Sequence[ChildOrder], until_us: int) -> Halt | None:
+        """Send the orders that are not on record, and return the halt that ends it.
+
+        Two instants are never closer together than planned: after an outage the orders that are overdue do not leave
+        at once, since together they would be more of the market's volume than their schedule allows. What this puts
+        off until the close is refused there by the gate.
+        """
+        before = None
+        for at_us, found in groupby(sorted(children, key=attrgetter("at_us")), key=attrgetter("at_us")):
+            due = list(found)
+            batch = [order for order in due if order.id not in self._session.orders]
+            if batch:
+                ready_us = at_us if before is None else max(at_us, min(before[1] + at_us - before[0], until_us))
+                halt = self._wait(ready_us) or self._send(batch)
+                if halt is not None:
+                    return halt
+            before = at_us, max(self._session.orders[order.id].at_us for order in due)
+        return None
+
     def _restore(self) -> None:
         """Tell the gate of all orders and reports on record, in their order."""
         for one in self._session.trail:
             if isinstance(one, ExecutionReport):
-                self._gate.apply(one)
+                self._apply(one)
             elif one.passed:
                 self._gate.adopt(one.order, one.at_us)
 
     def _settle_earlier(self) -> None:
         """Learn what became of orders that an earlier process left open."""
+        if isinstance(self._venue, SimulatingVenue):
+            states = self._session.orders.values()
+            self._venue.replay([one.order for one in states if one.passed and not self._is_unsent(one)])
+            self._read(0.0)
+            return
         left = self._session.list_open()
         if not left:
             return
@@ -241,12 +277,16 @@ class OrderEngine:
 
     def _wait(self, at_us: int) -> Halt | None:
         """Wait until orders are due, and read reports and requests meanwhile; return the halt that ends it."""
+        rounds = SETTLING_ROUNDS if isinstance(self._time, SimulatedTime) else 0
         while self._time.now_us() < at_us:
             if (halt := self._halt.read()) is not None:
                 return halt
             self._obey_cancels()
-            self._read(0.0)
-            self._time.wait_until(min(at_us, self._time.now_us() + round(READ_S * US_PER_SECOND)))
+            settles = rounds > 0 and bool(self._session.list_open())
+            self._read(READ_S if settles else 0.0)
+            rounds -= 1
+            if not settles:
+                self._time.wait_until(at_us)
         return None
 
     def _send(self, batch: Sequence[ChildOrder]) -> Halt | None:
@@ -255,6 +295,9 @@ class OrderEngine:
         if self._watch is not None and isinstance(self._time, PresentTime):
             self._watch.see_clock(self._time.now_us())
         now, rows = self._time.now_us(), list[tuple[ChildOrder, Mapping[str, Any], int]]()
+        if isinstance(self._venue, SimulatingVenue):
+            for asset, price_e4 in self._venue.list_prices({order.asset for order in batch}, now).items():
+                self._gate.quote(asset, price_e4, now)
         halt = None
         for order in batch:
             if (halt := self._halt.read()) is not None:
@@ -300,10 +343,17 @@ class OrderEngine:
                 what = "an order that is not on record" if state is None else "more shares than were ordered"
                 self._halt.set(Halt(f"{self._venue.name} reported {what}: {report.order}", ENGINE, self._time.now_us()))
             if state is not None:
-                self._gate.apply(report)
+                self._apply(report)
                 self._told(state)
         if self._watch is not None:
             self._watch.see_session(self._session, self._time.now_us())
+
+    def _apply(self, report: ExecutionReport) -> None:
+        """Tell the gate of a report; the price of a fill is the last one that is known."""
+        self._gate.apply(report)
+        if report.kind == "filled":
+            order = self._session.orders[report.order].order
+            self._gate.quote(order.asset, report.price_e4, min(report.at_us, self._time.now_us()))
 
     def _write(self, record: Callable[[], None]) -> None:
         """Record; where that fails, trading is halted before the error goes on: what is not on record is not sent."""
@@ -317,7 +367,11 @@ class OrderEngine:
     def _end(self, state: OrderState, why: str) -> None:
         """Record the end of an order that the venue does not have."""
         order = state.order.id
-        self._take([ExecutionReport(order, "cancelled", f"{order}-ended", self._time.now_us(), reason=why)])
+        self._take([ExecutionReport(order, "cancelled", f"{order}{ENDED_HERE}", self._time.now_us(), reason=why)])
+
+    def _is_unsent(self, state: OrderState) -> bool:
+        """Return whether the engine ended an order itself, so that no venue has seen it."""
+        return any(report.exec_id == f"{state.order.id}{ENDED_HERE}" for report in state.reports)
 
     def _obey_cancels(self) -> None:
         """Pass requests of people on to the venue."""
