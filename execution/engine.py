@@ -7,6 +7,7 @@ that nobody knows what became of them.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
@@ -26,6 +27,10 @@ SETTLING_ROUNDS: Final = 25
 """Times that a simulated clock waits so long for the ends of orders before it moves on."""
 ENGINE: Final = "order engine"
 ENDED_HERE: Final = "-ended"
+PARTICIPATION: Final = "participation"
+HOLD_US: Final = 60 * US_PER_SECOND
+"""After which an order is asked again for which the market had not traded enough."""
+AT_US: Final = attrgetter("at_us")
 NO_REPORT: Final = "the process that sent it ended before a report came"
 
 
@@ -79,8 +84,12 @@ class RecallingVenue(Venue, Protocol):
 class SimulatingVenue(Venue, Protocol):
     """A venue of this process whose market moves with time and with our orders."""
 
-    def replay(self, orders: Sequence[ChildOrder]) -> None:
-        """Trade all that an earlier process sent, in its order, and report it again under the same ids."""
+    def replay(self, orders: Sequence[tuple[ChildOrder, int]]) -> None:
+        """Trade all that an earlier process sent, each at its time, and report it again under the same ids."""
+        ...
+
+    def find_room(self, asset: str, at_us: int) -> int | None:
+        """Return the shares that the schedule's share of the volume so far leaves; None: the asset does not trade."""
         ...
 
     def list_prices(self, assets: Collection[str], at_us: int) -> Mapping[str, int]:
@@ -212,21 +221,61 @@ class OrderEngine:
     def _send_all(self, children: Sequence[ChildOrder], until_us: int) -> Halt | None:
         """Send the orders that are not on record, and return the halt that ends it.
 
+        An order for which the market has not traded enough is asked again a little later.
+
         Two instants are never closer together than planned: after an outage the orders that are overdue do not leave
         at once, since together they would be more of the market's volume than their schedule allows. What this puts
         off until the close is refused there by the gate.
         """
-        before = None
-        for at_us, found in groupby(sorted(children, key=attrgetter("at_us")), key=attrgetter("at_us")):
-            due = list(found)
-            batch = [order for order in due if order.id not in self._session.orders]
+        before, held = None, list[ChildOrder]()
+        waiting = deque((at_us, [*due]) for at_us, due in groupby(sorted(children, key=AT_US), key=AT_US))
+        while waiting or held:
+            next_us = waiting[0][0] if waiting else until_us
+            due, ready_us = list[ChildOrder](), self._time.now_us() + HOLD_US
+            if not held or ready_us >= min(next_us, until_us):
+                if not waiting:
+                    break
+                next_us, due = waiting.popleft()
+                ready_us = next_us if before is None else max(next_us, min(before[1] + next_us - before[0], until_us))
+            batch = [*held, *(order for order in due if order.id not in self._session.orders)]
             if batch:
-                ready_us = at_us if before is None else max(at_us, min(before[1] + at_us - before[0], until_us))
-                halt = self._wait(ready_us) or self._send(batch)
-                if halt is not None:
+                if (halt := self._wait(ready_us)) is not None:
                     return halt
-            before = at_us, max(self._session.orders[order.id].at_us for order in due)
+                batch, held = self._hold(batch)
+                if batch and (halt := self._send(batch)) is not None:
+                    return halt
+            if due:
+                sent = [self._session.orders[order.id].at_us for order in due if order.id in self._session.orders]
+                before = next_us, max(sent, default=self._time.now_us())
+        self._refuse_held(held)
         return None
+
+    def _hold(self, batch: Sequence[ChildOrder]) -> tuple[list[ChildOrder], list[ChildOrder]]:
+        """Return the orders that may leave now, and those for which the market must trade more first.
+
+        A venue that shows no volume holds nothing back. Of one asset one order leaves at a time, the earliest.
+        """
+        if not isinstance(self._venue, SimulatingVenue):
+            return [*batch], []
+        now, going, held = self._time.now_us(), list[ChildOrder](), list[ChildOrder]()
+        rooms = {asset: self._venue.find_room(asset, now) for asset in {order.asset for order in batch}}
+        for order in batch:
+            room = rooms[order.asset]
+            if room is None or order.shares <= room or self._session.find_cancel(order) is not None:
+                going.append(order)
+            else:
+                held.append(order)
+            rooms[order.asset] = None if room is None else 0
+        return going, held
+
+    def _refuse_held(self, held: Sequence[ChildOrder]) -> None:
+        """End the orders that the volume of the session left no room for."""
+        now = self._time.now_us()
+        rows = [(order, {"passed": False, "refusals": [PARTICIPATION]}, now) for order in held]
+        self._write(partial(self._record.record_orders, rows))
+        for row in rows:
+            self._session.take_order(OrderState(*row))
+            self._told(self._session.orders[row[0].id])
 
     def _restore(self) -> None:
         """Tell the gate of all orders and reports on record, in their order."""
@@ -240,7 +289,7 @@ class OrderEngine:
         """Learn what became of orders that an earlier process left open."""
         if isinstance(self._venue, SimulatingVenue):
             states = self._session.orders.values()
-            self._venue.replay([one.order for one in states if one.passed and not self._is_unsent(one)])
+            self._venue.replay([(one.order, one.at_us) for one in states if one.passed and not self._is_unsent(one)])
             self._read(0.0)
             return
         left = self._session.list_open()

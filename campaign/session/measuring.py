@@ -31,7 +31,10 @@ def measure_session(
         close = 0.0 if row is None or place is None else float(panel.fields["close"][row, place])
         last_e4 = round(close * PRICE_UNITS) if close > 0 else None  # a symbol without a close has NaN
         found = measure_slippage(parent, reports, last_e4)
-        aimed_e4 = _find_aim(plan, parent, venue, benchmark)
+        filled_us = [one.at_us for one in reports if one.kind == "filled" and one.order.startswith(f"{parent.id}-")]
+        # A participation schedule ends when all is traded, so its market is that of the time until then.
+        until_us = max(filled_us, default=plan.closes_us) if plan.request.schedule == "pov" else plan.closes_us
+        aimed_e4 = _find_aim(parent, venue, benchmark, until_us)
         parents[parent.id] = {
             "filled_shares": found.filled_shares,
             "unfilled_shares": found.unfilled_shares,
@@ -44,12 +47,10 @@ def measure_session(
     return {"benchmark": benchmark, "parents": parents}
 
 
-def _find_aim(plan: SessionPlan, parent: ParentOrder, venue: Venue, benchmark: Benchmark) -> int | None:
+def _find_aim(parent: ParentOrder, venue: Venue, benchmark: Benchmark, until_us: int) -> int | None:
     """Return the price that a parent's schedule aims at in 1e-4; None where the venue does not show it."""
     if benchmark == "arrival":
         return parent.arrival_e4
     if not isinstance(venue, SimulatedPaper):
         return None
-    # A participation schedule ends when all is traded, so its market is that of the time until then.
-    until_us = plan.cuts[parent.id].slices[-1][0] if plan.request.schedule == "pov" else plan.closes_us
     return venue.find_benchmark(parent.asset, benchmark, until_us)

@@ -74,7 +74,7 @@ def open_venue(workspace: Path, plan: SessionPlan, panel: Panel, row: int | None
     if plan.request.venue == NautilusVenue.name:
         return ReachedVenue(_open_nautilus(settings.nautilus.python, plan, panel, row), moved)
     if plan.request.schedule != "market":
-        return ReachedVenue(_open_market(plan, panel, row), moved)
+        return ReachedVenue(_open_market(plan, panel, row, moved), moved)
     return ReachedVenue(PaperVenue(_open_session(plan, panel, row)), moved)
 
 
@@ -112,7 +112,7 @@ def refuse_schedule(plan: SessionPlan, limits: OrderLimits) -> None:
         )
 
 
-def _open_market(plan: SessionPlan, panel: Panel, row: int) -> SimulatedPaper:
+def _open_market(plan: SessionPlan, panel: Panel, row: int, clock: Timeline) -> SimulatedPaper:
     """Return a simulated session of each name, pinned to its prices and volume, whose path its parent's id decides."""
     settings, share = plan.settings, plan.close.settings.max_volume_share
     prices, names = _read_session(plan, panel, row).rows, dict[str, NameSession]()
@@ -128,8 +128,9 @@ def _open_market(plan: SessionPlan, panel: Panel, row: int) -> SimulatedPaper:
         SimulatedVenue(one.name, one.depth_bp, one.fee_e6, one.order_fee_e6, one.latency_us, one.hidden_bp)
         for one in settings.venues
     )
-    terms = MarketTerms(plan.spans, plan.close.settings.bps_per_side, settings.half_spread_bp)
-    return SimulatedPaper(names, replace(terms, venues=venues) if venues else terms)
+    cost_bp = plan.close.settings.bps_per_side
+    terms = MarketTerms(plan.spans, cost_bp, settings.half_spread_bp, settings.participation_bp)
+    return SimulatedPaper(names, replace(terms, venues=venues) if venues else terms, clock)
 
 
 def _open_fix(settings: FixSettings, workspace: Path, plan: SessionPlan, now_us: int) -> ReachedVenue:

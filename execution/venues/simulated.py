@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Protocol
 
 from ...risk import BP
-from ..orders import US_PER_SECOND, ChildOrder, ExecutionReport, ReportKind
+from ..orders import US_PER_SECOND, ChildOrder, ExecutionReport
 from ..schedule.slippage import Benchmark
 from ..simulation.day import MarketRules, SimulatedVenue, draw_day
 from ..simulation.market import SimulatedMarket
@@ -69,6 +69,8 @@ class MarketTerms:
         Cost of trading beside spread, impact and the venues' fees, in basis points of the value.
     half_spread_bp
         Expected half of the spread.
+    participation_bp
+        Largest share of the volume so far that orders of a name may fill.
     venues
         At least one. `depth_bp` is the share of a usual market's display.
     """
@@ -76,6 +78,7 @@ class MarketTerms:
     spans: tuple[tuple[int, int], ...]
     cost_bp: float
     half_spread_bp: float
+    participation_bp: int = BP
     venues: tuple[SimulatedVenue, ...] = (SimulatedVenue("X", BP),)
 
     @property
@@ -93,6 +96,14 @@ class MarketTerms:
         return self.open_us + sum(min(max(at_us - opens, 0), closes - opens) for opens, closes in self.spans)
 
 
+class Clock(Protocol):
+    """Tells the time of a session."""
+
+    def now_us(self) -> int:
+        """Return the present, microseconds since 1970 in UTC."""
+        ...
+
+
 class SimulatedPaper:
     """A venue that answers each order at once and for good: what it answers follows from the session and its orders.
 
@@ -102,25 +113,37 @@ class SimulatedPaper:
         By symbol; one that does not trade has none, and its orders expire.
     terms
         What their markets share.
+    time
+        The clock of the session.
     """
 
     name = "paper"
 
-    def __init__(self, names: Mapping[str, NameSession], terms: MarketTerms) -> None:
+    def __init__(self, names: Mapping[str, NameSession], terms: MarketTerms, time: Clock) -> None:
         self._names = names
+        self._time = time
         self._terms = terms
         self._markets: dict[str, SimulatedMarket] = {}
         self._traded: dict[str, int] = {}
         self._reports: list[ExecutionReport] = []
 
     def send(self, orders: Sequence[ChildOrder]) -> None:
-        """Trade orders when they are due."""
+        """Trade orders now."""
         for order in orders:
-            self._trade(order)
+            self._trade(order, max(order.at_us, self._time.now_us()))
 
-    def replay(self, orders: Sequence[ChildOrder]) -> None:
-        """Trade all that an earlier process sent, in its order: the same markets give the same reports."""
-        self.send(orders)
+    def replay(self, orders: Sequence[tuple[ChildOrder, int]]) -> None:
+        """Trade all that an earlier process sent, each at its time: the same markets give the same reports."""
+        for order, at_us in orders:
+            self._trade(order, max(order.at_us, at_us))
+
+    def find_room(self, asset: str, at_us: int) -> int | None:
+        """Return the shares that may be filled now, by the volume so far with ours; None of one that does not trade."""
+        if asset not in self._names:
+            return None
+        market = self._find(asset)
+        volume = market.traded_shares(self._terms.find_market_us(at_us))
+        return max(volume * self._terms.participation_bp // BP - self._traded.get(asset, 0), 0)
 
     def list_prices(self, assets: Collection[str], at_us: int) -> dict[str, int]:
         """Return the middle of the market of each asset that trades, with what our orders moved it, in 1e-4."""
@@ -155,16 +178,16 @@ class SimulatedPaper:
             self._markets[asset] = SimulatedMarket(rules, draw_day(rules, one.seed))
         return self._markets[asset]
 
-    def _trade(self, order: ChildOrder) -> None:
+    def _trade(self, order: ChildOrder, at_us: int) -> None:
         one = self._names.get(order.asset)
         if one is None:
-            self._answer(order, "expired", f"{order.id}-expired", reason=NO_OPEN)
+            self._expire(order, at_us, NO_OPEN)
             return
         traded = self._traded.get(order.asset, 0)
         room = order.shares if one.room_shares is None else min(max(one.room_shares - traded, 0), order.shares)
         filled, why = 0, NO_VOLUME
         if room:
-            market, then_us = self._find(order.asset), self._terms.find_market_us(order.at_us)
+            market, then_us = self._find(order.asset), self._terms.find_market_us(at_us)
             market.send([replace(order, shares=room, at_us=then_us)])
             for report in market.read_reports(0.0):
                 if report.kind == "expired":
@@ -172,22 +195,15 @@ class SimulatedPaper:
                     continue
                 filled += report.shares
                 cost_e4 = report.cost_e4 + round(report.shares * report.price_e4 * self._terms.cost_bp / BP)
-                wait_us = report.at_us - then_us
-                self._answer(order, "filled", report.exec_id, (report.shares, report.price_e4, cost_e4), wait_us)
+                fill = report.shares, report.price_e4, cost_e4
+                filled_us = at_us + report.at_us - then_us
+                self._reports.append(ExecutionReport(order.id, "filled", report.exec_id, filled_us, *fill))
         self._traded[order.asset] = traded + filled
         if filled < order.shares:
-            self._answer(order, "expired", f"{order.id}-expired", reason=why if filled < room else NO_VOLUME)
+            self._expire(order, at_us, why if filled < room else NO_VOLUME)
 
-    def _answer(
-        self,
-        order: ChildOrder,
-        kind: ReportKind,
-        exec_id: str,
-        fill: tuple[int, int, int] = (0, 0, 0),
-        wait_us: int = 0,
-        reason: str = "",
-    ) -> None:
-        self._reports.append(ExecutionReport(order.id, kind, exec_id, order.at_us + wait_us, *fill, reason))
+    def _expire(self, order: ChildOrder, at_us: int, why: str) -> None:
+        self._reports.append(ExecutionReport(order.id, "expired", f"{order.id}-expired", at_us, reason=why))
 
 
 def make_rules(one: NameSession, terms: MarketTerms) -> MarketRules:
