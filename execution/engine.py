@@ -223,9 +223,9 @@ class OrderEngine:
 
         An order for which the market has not traded enough is asked again a little later.
 
-        Two instants are never closer together than planned: after an outage the orders that are overdue do not leave
-        at once, since together they would be more of the market's volume than their schedule allows. What this puts
-        off until the close is refused there by the gate.
+        At a venue outside this process two instants are never closer together than planned: after an outage the orders
+        that are overdue do not leave at once, since together they would be more of the market's volume than their
+        schedule allows. What this puts off until the close is refused there by the gate.
         """
         before, held = None, list[ChildOrder]()
         waiting = deque((at_us, [*due]) for at_us, due in groupby(sorted(children, key=AT_US), key=AT_US))
@@ -244,7 +244,7 @@ class OrderEngine:
                 batch, held = self._hold(batch)
                 if batch and (halt := self._send(batch)) is not None:
                     return halt
-            if due:
+            if due and not isinstance(self._venue, SimulatingVenue):
                 sent = [self._session.orders[order.id].at_us for order in due if order.id in self._session.orders]
                 before = next_us, max(sent, default=self._time.now_us())
         self._refuse_held(held)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 MONEY_UNITS = 10_000
 """Units of the record's money and prices in one unit of the currency."""
 BP = 10_000
+US_PER_SECOND = 1_000_000
 WAITING = "waiting"
 EXPECTED_PARTS = ("spread_bp", "temporary_bp", "permanent_bp")
 """Parts of the expected slippage, as a plan has them."""
@@ -173,24 +174,20 @@ def _tell_order(row: Mapping[str, Any], states: Sequence[OrderState]) -> dict[st
         "expected_bp": None if expected is None else sum(expected[part] for part in EXPECTED_PARTS),
         "refusals": [refusal for state in states for refusal in _list_refusals(state)],
         "reason": next((one.reason for state in states for one in reversed(state.reports) if one.reason), ""),
-        "children": [_tell_child(at_us, shares, state) for at_us, shares, state in _pair(row, states)],
+        "children": _tell_children(row, states),
     }
 
 
-def _pair(row: Mapping[str, Any], states: Sequence[OrderState]) -> list[tuple[int, int, OrderState | None]]:
-    """Return each slice of a parent with its order, where that is on record."""
-    found = {state.order.id: state for state in states}
-    slices = enumerate(row.get("slices", ()), 1)
-    return [(at_us, shares, found.get(f"{row['id']}-{number}")) for number, (at_us, shares) in slices]
-
-
-def _tell_child(at_us: int, shares: int, state: OrderState | None) -> dict[str, Any]:
-    return {
-        "due": datetime.fromtimestamp(at_us / 1e6, UTC).isoformat(),
-        "shares": shares,
-        "status": describe_status(state),
-        "filled": state.filled_shares if state else 0,
-    }
+def _tell_children(row: Mapping[str, Any], states: Sequence[OrderState]) -> list[dict[str, Any]]:
+    """Return each slice of an order with what became of it."""
+    found, rows = {state.order.id: state for state in states}, []
+    for number, (at_us, shares) in enumerate(row.get("slices", ()), 1):
+        name = f"{row['id']}-{number}"
+        state = found.get(name)
+        due = datetime.fromtimestamp(at_us / US_PER_SECOND, UTC).isoformat()
+        filled = state.filled_shares if state else 0
+        rows.append({"id": name, "due": due, "shares": shares, "status": describe_status(state), "filled": filled})
+    return rows
 
 
 def _find_order_status(row: Mapping[str, Any], states: Sequence[OrderState]) -> str:

@@ -38,7 +38,6 @@ BookName = Annotated[str, typer.Argument(metavar="BOOK", help="The book's name."
 MOST_SHOWN = 30
 """Orders that the terminal shows; `--json` has all."""
 VENUES = ("paper", "nautilus", "fix")
-SCHEDULES = ("market", "twap", "vwap", "pov", "is")
 BENCHMARK_TEXTS = {
     "twap": "the market's mean price over time",
     "vwap": "the market's mean price by volume",
@@ -86,11 +85,12 @@ def execute(
     name, pinned to the day's open, high, low, close and volume, in which our own orders move the price.
     """
     from ....campaign import PlanRequest, execute_session, preview_session
+    from ....execution.schedule import ALGORITHMS
 
     if venue not in VENUES:
         raise DeskError("There is no such venue.", field="--venue", got=venue, allowed=", ".join(VENUES))
-    if schedule not in SCHEDULES:
-        raise DeskError("There is no such schedule.", field="--schedule", got=schedule, allowed=", ".join(SCHEDULES))
+    if schedule not in ALGORITHMS:
+        raise DeskError("There is no such schedule.", field="--schedule", got=schedule, allowed=", ".join(ALGORITHMS))
     request = PlanRequest(venue, lot, _read_locates(locates), schedule)  # type: ignore[arg-type]  # one of the words
     now = datetime.now(UTC)
     with open_record(workspace or DEFAULT_WORKSPACE) as ledger:
@@ -247,7 +247,19 @@ def _print_orders(facts: Mapping[str, Any]) -> None:
     from rich.table import Table
 
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for head in ("id", "symbol", "side", "shares", "arrival", "status", "filled", "price", "slippage bp", "exp.", ""):
+    for head in (
+        "id",
+        "symbol",
+        "side",
+        "shares",
+        "arrival",
+        "status",
+        "filled",
+        "price",
+        "slippage bp",
+        "expected",
+        "",
+    ):
         left = head in ("id", "symbol", "side", "status", "")
         table.add_column(head, justify="left" if left else "right")
     for row in facts["orders"][:MOST_SHOWN]:
