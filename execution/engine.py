@@ -27,7 +27,7 @@ SETTLING_ROUNDS: Final = 25
 """Times that a simulated clock waits so long for the ends of orders before it moves on."""
 ENGINE: Final = "order engine"
 ENDED_HERE: Final = "-ended"
-PARTICIPATION: Final = "participation"
+NO_SHARE: Final = "participation"
 HOLD_US: Final = 60 * US_PER_SECOND
 """After which an order is asked again for which the market had not traded enough."""
 AT_US: Final = attrgetter("at_us")
@@ -271,7 +271,7 @@ class OrderEngine:
     def _refuse_held(self, held: Sequence[ChildOrder]) -> None:
         """End the orders that the volume of the session left no room for."""
         now = self._time.now_us()
-        rows = [(order, {"passed": False, "refusals": [PARTICIPATION]}, now) for order in held]
+        rows = [(order, {"passed": False, "refusals": [NO_SHARE]}, now) for order in held]
         self._write(partial(self._record.record_orders, rows))
         for row in rows:
             self._session.take_order(OrderState(*row))

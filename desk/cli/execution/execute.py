@@ -35,6 +35,15 @@ if TYPE_CHECKING:
     from ....ledger import Ledger
 
 BookName = Annotated[str, typer.Argument(metavar="BOOK", help="The book's name.")]
+Schedule = Annotated[
+    str,
+    typer.Option(
+        "--schedule",
+        metavar="market|twap|vwap|pov|is",
+        help="How each order is cut: one market order at the opening, even slices, the usual volume, the largest "
+        "share of the volume, or least cost and risk (implementation shortfall).",
+    ),
+]
 MOST_SHOWN = 30
 """Orders that the terminal shows; `--json` has all."""
 VENUES = ("paper", "nautilus", "fix")
@@ -47,15 +56,7 @@ BENCHMARK_TEXTS = {
 def execute(
     name: BookName,
     venue: Annotated[str, typer.Option("--venue", metavar="paper|nautilus|fix", help="Where the orders go.")] = "paper",
-    schedule: Annotated[
-        str,
-        typer.Option(
-            "--schedule",
-            metavar="market|twap|vwap|pov|is",
-            help="How each order is cut: one market order at the opening, even slices, the usual volume, the largest "
-            "share of the volume, or least cost and risk (implementation shortfall).",
-        ),
-    ] = "market",
+    schedule: Schedule = "market",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the orders; nothing is sent or recorded.")] = False,
     panel: PanelFile = None,
     sectors: SectorsFile = None,
