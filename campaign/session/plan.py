@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from datetime import date, datetime
 from functools import cached_property
 from typing import Any, Final
@@ -30,7 +30,7 @@ from ...execution import (
     read_execution_policy,
     size_orders,
 )
-from ...execution.schedule import Algorithm
+from ...execution.schedule import Algorithm, CostModel
 from ...ledger import Ledger, canonical_json
 from ...market import Panel
 from ...portfolio import DayPrices, PaperAccount, carry_over
@@ -215,6 +215,7 @@ class SessionPlan:
             "spans": [list(span) for span in self.spans],
             "schedule": self.request.schedule,
             "schedule_settings": self.settings.model_dump(mode="json"),
+            "cost_model": {one.name: one.default for one in fields(CostModel) if one.default is not MISSING},
             "expected_cost_e4": self.expected_cost_e4,
             "expected_slippage": dict(zip(EXPECTED_PLACES, self.expected_slippage, strict=True)),
             "parents": [self._record_parent(parent) for parent in self.parents],

@@ -84,8 +84,8 @@ def refuse_schedule(plan: SessionPlan, limits: OrderLimits) -> None:
     Raises
     ------
     ExecutionError
-        NautilusTrader is given opening prices alone; or slices of a FIX venue are further apart than the gate lets the
-        last price be old, and no other price than that of a fill comes from there.
+        NautilusTrader is given opening prices alone; or slices of a FIX venue are further from each other and from the
+        opening than the gate lets the last price be old, and no other price than that of a fill comes from there.
     """
     request = plan.request
     if request.schedule == "market":
@@ -99,15 +99,15 @@ def refuse_schedule(plan: SessionPlan, limits: OrderLimits) -> None:
             hint="Nothing was sent. --venue paper simulates the session between open and close.",
             code="schedule_venue",
         )
-    times = [at_us for cut in plan.cuts.values() for at_us, _ in cut.slices]
-    apart_us = max((after - before for before, after in pairwise(sorted({*times}))), default=0)
+    times = {plan.opens_us, *(at_us for cut in plan.cuts.values() for at_us, _ in cut.slices)}
+    apart_us = max((after - before for before, after in pairwise(sorted(times))), default=0)
     if request.venue == FIX_VENUE and apart_us > limits.max_quote_age_s * US_PER_SECOND:
         raise ExecutionError(
             "The FIX session brings no prices but those of fills, and they would be too old for the order gate.",
             field=f"{EXECUTION_FILE}: orders.max_quote_age_s",
             got=limits.max_quote_age_s,
-            allowed=f"{math.ceil(apart_us / US_PER_SECOND)} or more for slices that far apart",
-            hint="Nothing was sent. Allow older prices, or more slices (schedule.slices).",
+            allowed=f"{math.ceil(apart_us / US_PER_SECOND)} or more for this schedule",
+            hint="Nothing was sent. Allow older prices, plan more slices (schedule.slices), or begin earlier.",
             code="schedule_quotes",
         )
 

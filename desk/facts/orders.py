@@ -209,12 +209,13 @@ def _tell_measured(measured: Mapping[str, Any] | None, rows: Sequence[Mapping[st
     aimed = [(row, one) for row, one in by_row if one["against_e4"] is not None and one["filled_shares"]]
     value = sum(one["filled_shares"] * row["arrival"] for row, one in aimed)
     against = sum(one["against_e4"] for _, one in aimed) / MONEY_UNITS
-    missed = [one["missed_e4"] for _, one in by_row if one["missed_e4"] is not None]
+    unfilled = [one for _, one in by_row if one["unfilled_shares"]]
+    missed = [one["missed_e4"] for one in unfilled if one["missed_e4"] is not None]
     return {
         "benchmark": measured["benchmark"] if measured else None,
         "against_benchmark": against if aimed else None,
         "against_benchmark_bp": against / value * BP if value else None,
-        "unfilled": sum(one["unfilled_shares"] for _, one in by_row) if measured else None,
+        "unfilled": sum(one["unfilled_shares"] for one in unfilled) if measured else None,
         "missed": sum(missed) / MONEY_UNITS if missed else None,
     }
 

@@ -26,6 +26,8 @@ from alphaloom.campaign import (
     replay_book,
     step_book,
 )
+from alphaloom.campaign.session.cutting import NamePast, SessionHours
+from alphaloom.campaign.session.plan import plan_session
 from alphaloom.desk.cli.main import run_command
 from alphaloom.evaluation import add_by_hand
 from alphaloom.execution import (
@@ -58,6 +60,11 @@ exceptions: [{{evidence: {FACTOR.id}, rule: original, reason: a test, owner: Ada
 PAPER = PlanRequest("paper")
 DAYS = 6
 TERMS = BookSettings(max_volume_share=0.02)
+TWO_VENUES = """schedule:
+  venues:
+  - {name: LIT, depth_bp: 6000, latency_us: 200}
+  - {name: DARK, depth_bp: 2000, fee_e6: 1000, hidden_bp: 500}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -198,6 +205,8 @@ def test_a_schedule_is_kept_in_the_plan_and_goes_on_after_a_kill(
     request = PlanRequest("paper", schedule=schedule)
     for name in ("whole", "killed"):
         step(ledger, name, panel, 2)
+    if schedule == "vwap":
+        (tmp_path / EXECUTION_FILE).write_text(TWO_VENUES)
     whole = execute(ledger, "whole", panel, 1, request)
     plan, told = whole.plan, list[str]()
     assert sum(child.signed_shares for child in plan.children) == sum(parent.shares for parent in plan.parents)
@@ -227,6 +236,8 @@ def test_a_schedule_is_kept_in_the_plan_and_goes_on_after_a_kill(
         one.reports for one in whole.orders.orders.values()
     ]
     assert killed.orders.measured == whole.orders.measured
+    reports = [report for state in whole.orders.orders.values() for report in state.reports if report.shares]
+    assert {one.exec_id.split(":")[1] for one in reports} == ({"LIT", "DARK"} if schedule == "vwap" else {"X"})
     measured = whole.orders.measured or {}
     assert measured["benchmark"] == find_benchmark(schedule)
     filled = sum(state.filled_shares for state in whole.orders.orders.values())
@@ -254,6 +265,19 @@ def test_a_schedule_that_cannot_be_is_refused_before_anything_is_planned(
         whole[child.asset] -= child.signed_shares
     assert whole == {name: left.get(name, 0) for name in whole}
     assert all(ruling.passed for ruling in few.preview)
+    close, spans = few.plan.close, few.plan.spans
+    name = few.plan.parents[0].asset
+    unknown = replace(close, pasts={**close.pasts, name: NamePast(None, 100.0)})
+    plan = plan_session(unknown, few.plan.request, SessionHours(spans))
+    assert (name, "history") in {(row.asset, row.rule) for row in plan.left_out}
+    assert name not in {child.asset for child in plan.children}
+    with pytest.raises(ExecutionError, match="No session is left"):
+        plan_session(close, few.plan.request, SessionHours(((spans[0][0], spans[0][0]),)))
+    (tmp_path / EXECUTION_FILE).write_text("orders: {max_quote_age_s: 10800}\n")
+    begun = datetime.fromtimestamp(spans[0][0] / 1e6 + 7_200, UTC)
+    known = BookData(panel.rows(0, panel.days - 2), "small")
+    late = preview_session(ledger, "refused", known, PlanRequest("fix", schedule="twap"), begun).plan
+    assert late.children[0].at_us >= begun.timestamp() * 1e6 > late.opens_us
 
 
 def scale(panel: Panel, factor: float) -> Panel:
@@ -296,7 +320,7 @@ def test_the_commands_execute_show_and_cancel(capsys: pytest.CaptureFixture[str]
     assert run_command(["execute", "paper", *data, "--schedule", "vwap"]) == 0
     out = capsys.readouterr().out
     assert "slices (vwap)" in out
-    assert "Expected spread and impact by the cost model" in out
+    assert "Expected spread and impact by the model of Almgren" in out
     assert run_command(["orders", "paper", *here]) == 0
     assert "Against the market's mean price by volume" in capsys.readouterr().out
     assert run_command(["orders", "paper", *here, "--json"]) == 0

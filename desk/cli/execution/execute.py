@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -212,7 +212,7 @@ def _describe_expected(plan: SessionPlan) -> str:
     slices, at_e4 = plan.settings.slices, 1e-4
     volatilities = [one for cut in plan.cuts.values() if cut.expected and (one := cut.past.volatility_bp)]
     return (
-        f"\nExpected spread and impact by the cost model: {number(expected_e4 * at_e4, 2)} "
+        f"\nExpected spread and impact by the model of Almgren and others (2005): {number(expected_e4 * at_e4, 2)} "
         f"({number(expected_e4 / value_e4 * 1e4, 1)} bp); prices add a standard deviation of "
         f"{number(deviation_e4 * at_e4, 2)}. Its parameters: "
         f"half a spread {number(plan.settings.half_spread_bp, 1)} bp, daily volatility of the names "
@@ -265,7 +265,7 @@ def _print_orders(facts: Mapping[str, Any]) -> None:
         table.add_column(head, justify="left" if left else "right")
     for row in facts["orders"][:MOST_SHOWN]:
         price, slippage = row["price"], row["slippage_bp"]
-        rules = ", ".join(dict.fromkeys(_describe_rule(one) for one in row["refusals"]))
+        rules = _describe_refusals(row["refusals"])
         cells = [
             row["id"],
             row["asset"],
@@ -294,6 +294,14 @@ def _print_orders(facts: Mapping[str, Any]) -> None:
         print_plain(f"Not ordered, since {why}: {', '.join(names[:MOST_NAMED])}{more}.")
 
 
+def _describe_refusals(refusals: Sequence[Mapping[str, Any]]) -> str:
+    """Return the rules that refused an order: each with value and limit, or with a number where slices were many."""
+    rules = Counter(one["rule"] for one in refusals)
+    if max(rules.values(), default=0) > 1:
+        return ", ".join(f"{rule} {count(found)} times" for rule, found in rules.items())
+    return ", ".join(map(_describe_rule, refusals))
+
+
 def _describe_rule(refusal: Mapping[str, Any]) -> str:
     if refusal["limit"] is None:
         return str(refusal["rule"])
@@ -315,11 +323,10 @@ def _print_benchmark(facts: Mapping[str, Any]) -> None:
             f"Against {aim}: {number(facts['against_benchmark'], 2, sign=True)} "
             f"({number(facts['against_benchmark_bp'], 1, sign=True)} bp)."
         )
-    if facts["unfilled"] and facts["missed"] is not None:
-        print_plain(
-            f"Not filled: {count(facts['unfilled'])} shares; by the close they had moved by "
-            f"{number(facts['missed'], 2, sign=True)} (above 0 is a loss)."
-        )
+    if facts["unfilled"]:
+        moved = facts["missed"]
+        value = "" if moved is None else f"; from arrival to the close they lost {number(moved, 2, sign=True)}"
+        print_plain(f"Not filled: {plural(facts['unfilled'], 'share')}{value}.")
 
 
 def _print_result(facts: Mapping[str, Any]) -> None:
