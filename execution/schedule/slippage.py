@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from ...risk import BP
-from ..orders import ExecutionReport, refuse_unless
+from ..orders import ExecutionReport
 
 if TYPE_CHECKING:
     from .plan import Algorithm
@@ -64,7 +64,7 @@ class Slippage:
         Unfilled shares at the last price against the arrival price, in 1e-4 of the currency: what the shares that were
         not traded would have earned. 0 where no last price was passed in.
     arrival_value_e4
-        All shares of the parent at the arrival price, in 1e-4 of the currency.
+        All shares of the parent, or of its fills where those are more, at the arrival price, in 1e-4 of the currency.
     """
 
     filled_shares: int
@@ -109,19 +109,17 @@ def measure_slippage(parent: TradedParent, reports: Iterable[ExecutionReport], l
     last_e4
         Price at which shares without a fill are valued, in 1e-4; None leaves them out.
 
-    Raises
-    ------
-    ExecutionError
-        More shares were filled than the parent has.
+    A venue that fills more than was ordered is an error that the engine halts on; what it cost is measured all the same:
+    all its fills count, and nothing is unfilled.
     """
-    wanted, sign = abs(parent.shares), 1 if parent.shares > 0 else -1
+    sign = 1 if parent.shares > 0 else -1
     fills = {
         report.exec_id: report
         for report in reports
         if report.kind == "filled" and report.order.rpartition("-")[0] == parent.id
     }
     filled = sum(fill.shares for fill in fills.values())
-    refuse_unless(filled <= wanted, "reports", filled, f"fills of at most {wanted} shares, what the parent asks for")
+    wanted = max(abs(parent.shares), filled)
     paid_e4 = sum(fill.shares * fill.price_e4 for fill in fills.values())
     missed_e4 = 0 if last_e4 is None else sign * (wanted - filled) * (last_e4 - parent.arrival_e4)
     return Slippage(
