@@ -109,8 +109,8 @@ def measure_slippage(parent: TradedParent, reports: Iterable[ExecutionReport], l
     last_e4
         Price at which shares without a fill are valued, in 1e-4; None leaves them out.
 
-    A venue that fills more than was ordered is an error that the engine halts on; what it cost is measured all the same:
-    all its fills count, and nothing is unfilled.
+    The engine halts on a venue that fills more than was ordered; what that cost is measured all the same: all its fills
+    count, and nothing is unfilled.
     """
     sign = 1 if parent.shares > 0 else -1
     fills = {
