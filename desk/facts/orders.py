@@ -53,9 +53,9 @@ class BookSession:
 
         if self.facts["status"] == "done":
             raise DeskError("Every order of the session has ended.", field="--cancel", got=name, code="orders_done")
-        names = {row["id"] for row in self.facts["orders"]} | {
-            row["id"].partition("-")[0] for row in self.facts["orders"]
-        }
+        rows = self.facts["orders"]
+        names = {part for row in rows for part in (row["id"], row["id"].partition("-")[0])}
+        names |= {child["id"] for row in rows for child in row["children"]}
         if name not in {ALL_ORDERS, *names}:
             raise DeskError("There is no such order.", field="--cancel", got=name, allowed=f"{ALL_ORDERS}, or an id")
         return self.record.record_cancel(name, by, at)
@@ -172,7 +172,7 @@ def _tell_order(row: Mapping[str, Any], states: Sequence[OrderState]) -> dict[st
         "slippage": found.price_e4 / MONEY_UNITS,
         "slippage_bp": found.price_e4 / (found.filled_shares * parent.arrival_e4) * BP if found.filled_shares else None,
         "expected_bp": None if expected is None else sum(expected[part] for part in EXPECTED_PARTS),
-        "refusals": [refusal for state in states for refusal in _list_refusals(state)],
+        "refusals": _group_refusals([one for state in states for one in _list_refusals(state)]),
         "reason": next((one.reason for state in states for one in reversed(state.reports) if one.reason), ""),
         "children": _tell_children(row, states),
     }
@@ -225,6 +225,13 @@ def describe_status(state: OrderState | None) -> str:
     if state is None:
         return WAITING
     return "unknown" if state.unknown and state.is_open else state.status
+
+
+def _group_refusals(refusals: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return each rule once with the number of slices that it refused; value and limit where that is one."""
+    times = Counter(one["rule"] for one in refusals)
+    once = [one | {"times": 1} for one in refusals if times[one["rule"]] == 1]
+    return once + [{"rule": rule, "actual": None, "limit": None, "times": n} for rule, n in times.items() if n > 1]
 
 
 def _list_refusals(state: OrderState | None) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -265,7 +265,7 @@ def _print_orders(facts: Mapping[str, Any]) -> None:
         table.add_column(head, justify="left" if left else "right")
     for row in facts["orders"][:MOST_SHOWN]:
         price, slippage = row["price"], row["slippage_bp"]
-        rules = _describe_refusals(row["refusals"])
+        rules = ", ".join(_describe_rule(one) for one in row["refusals"])
         cells = [
             row["id"],
             row["asset"],
@@ -294,17 +294,9 @@ def _print_orders(facts: Mapping[str, Any]) -> None:
         print_plain(f"Not ordered, since {why}: {', '.join(names[:MOST_NAMED])}{more}.")
 
 
-def _describe_refusals(refusals: Sequence[Mapping[str, Any]]) -> str:
-    """Return the rules that refused an order: each with value and limit, or with a number where slices were many."""
-    rules = Counter(one["rule"] for one in refusals)
-    if max(rules.values(), default=0) > 1:
-        return ", ".join(f"{rule} {count(found)} times" for rule, found in rules.items())
-    return ", ".join(map(_describe_rule, refusals))
-
-
 def _describe_rule(refusal: Mapping[str, Any]) -> str:
     if refusal["limit"] is None:
-        return str(refusal["rule"])
+        return f"{refusal['rule']} {count(refusal['times'])} times" if refusal["times"] > 1 else str(refusal["rule"])
     return f"{refusal['rule']} {refusal['actual']} (limit {refusal['limit']})"
 
 
@@ -341,7 +333,9 @@ def _print_result(facts: Mapping[str, Any]) -> None:
             f"{number(facts['expected_cost'], 2)} for all orders)."
         )
         _print_benchmark(facts)
-    refused = Counter(rule["rule"] for row in facts["orders"] for rule in row["refusals"])
+    refused = Counter[str]()
+    for rule in (rule for row in facts["orders"] for rule in row["refusals"]):
+        refused[rule["rule"]] += rule["times"]
     if refused:
         print_plain(f"Refused by: {', '.join(f'{rule} {found}' for rule, found in refused.items())}.")
     if facts["status"] == "done":
