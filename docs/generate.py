@@ -124,9 +124,10 @@ def execution_file() -> str:
 
 {GENERATED}
 
-`execution.yaml` in a workspace holds the limits of the order gate and of the circuit breakers; without it these
-defaults hold. What each rule compares, and which rules bind a reduction: [the room](../design/execution.md). Unknown
-keys are refused, and all mistakes of a file are reported at once with their lines.
+`execution.yaml` in a workspace holds the limits of the order gate and of the circuit breakers, how orders are cut, and
+the venues; without it these defaults hold. What each rule compares, and which rules bind a reduction:
+[the room](../design/execution.md). Unknown keys are refused, and all mistakes of a file are reported at once with their
+lines.
 
 {body}
 """
@@ -733,8 +734,9 @@ EVENTS = {
     "order.break": "a fill that differs between the record of a session and the venue's drop copy; it halted trading",
     "order.cancel": "a person asks for the end of an order of a book, of a parent's orders, or of all of a session",
     "order.done": "every order of a session has ended, and the book's step may take the fills in",
+    "order.measured": "what each order of a session cost, against arrival and against what its schedule aims at",
     "order.halt": "the halt file stopped a session",
-    "order.plan": "the orders with which a session of a book begins: arrival prices, what is left out, expected cost",
+    "order.plan": "the orders with which a session of a book begins: arrival prices, slices, what is left out, costs",
     "order.report": "what a venue says of an order",
     "order.ruled": "an order with the ruling of the order gate, on record before it is sent",
     "order.unknown": "an order of a process that ended before a report, of which the venue says nothing",

@@ -98,6 +98,7 @@ if TYPE_CHECKING:
         EXECUTION_FILE as EXECUTION_FILE,
         ExecutionPolicy as ExecutionPolicy,
         FixSettings as FixSettings,
+        ScheduleSettings as ScheduleSettings,
         read_execution_policy as read_execution_policy,
     )
     from .positions import PositionCount as PositionCount, PositionEvent as PositionEvent
@@ -107,7 +108,13 @@ if TYPE_CHECKING:
         VenueRoute as VenueRoute,
         route_order as route_order,
     )
-    from .venues import PaperSession as PaperSession, PaperVenue as PaperVenue
+    from .venues import (
+        MarketTerms as MarketTerms,
+        NameSession as NameSession,
+        PaperSession as PaperSession,
+        PaperVenue as PaperVenue,
+        SimulatedPaper as SimulatedPaper,
+    )
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
@@ -129,9 +136,9 @@ else:
             "order_record": "ALL_ORDERS OrderRecord OrderState SessionOrders list_planned",
             "orders": "FINAL_REPORTS PRICE_UNITS US_PER_SECOND ChildOrder ExecutionReport ParentOrder Side Venue",
             "parents": "SHARE_PARTS HeldShares LeftOut OrderTerms size_orders",
-            "policy": "EXECUTION_FILE ExecutionPolicy FixSettings read_execution_policy",
+            "policy": "EXECUTION_FILE ExecutionPolicy FixSettings ScheduleSettings read_execution_policy",
             "positions": "PositionCount PositionEvent",
             "routing": "RouteSlice VenueQuote VenueRoute route_order",
-            "venues": "PaperSession PaperVenue",
+            "venues": "MarketTerms NameSession PaperSession PaperVenue SimulatedPaper",
         },
     )

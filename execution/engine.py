@@ -7,7 +7,8 @@ that nobody knows what became of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
@@ -22,7 +23,14 @@ READ_S: Final = 0.2
 """Seconds for which the engine waits for reports before it looks at the halt file and the cancels again."""
 GRACE_US: Final = 5 * US_PER_SECOND
 """How long reports of cancelled orders, or of an earlier process's orders, are waited for."""
+SETTLING_ROUNDS: Final = 25
+"""Times that a simulated clock waits so long for the ends of orders before it moves on."""
 ENGINE: Final = "order engine"
+ENDED_HERE: Final = "-ended"
+NO_SHARE: Final = "participation"
+HOLD_US: Final = 60 * US_PER_SECOND
+"""After which an order is asked again for which the market had not traded enough."""
+AT_US: Final = attrgetter("at_us")
 NO_REPORT: Final = "the process that sent it ended before a report came"
 
 
@@ -50,6 +58,10 @@ class CheckingGate(Protocol):
         """Count an order that passed in a process that has ended."""
         ...
 
+    def quote(self, asset: str, price_e4: int, at_us: int) -> None:
+        """Take the last price of an asset, in 1e-4, with the time at which it was known."""
+        ...
+
     def check_cancel(self, order_id: str, now_us: int) -> OrderVerdict:
         """Count a cancel; it is never refused."""
         ...
@@ -74,6 +86,23 @@ class SettlingVenue(Venue, Protocol):
 
     def settle(self) -> bool:
         """Compare, and return whether no new difference was found; one has halted trading already."""
+        ...
+
+
+@runtime_checkable
+class SimulatingVenue(Venue, Protocol):
+    """A venue of this process whose market moves with time and with our orders."""
+
+    def replay(self, orders: Sequence[tuple[ChildOrder, int]]) -> None:
+        """Trade all that an earlier process sent, each at its time, and report it again under the same ids."""
+        ...
+
+    def find_room(self, asset: str, at_us: int) -> int | None:
+        """Return the shares that the schedule's share of the volume so far leaves; None: the asset does not trade."""
+        ...
+
+    def list_prices(self, assets: Collection[str], at_us: int) -> Mapping[str, int]:
+        """Return the price of each asset at a time, in 1e-4; none of one that does not trade."""
         ...
 
 
@@ -190,15 +219,7 @@ class OrderEngine:
         self._restore()
         self._settle_earlier()
         self._refuse_cancelled(children)
-        halt = None
-        for at_us, due in groupby(sorted(children, key=attrgetter("at_us")), key=attrgetter("at_us")):
-            batch = [order for order in due if order.id not in self._session.orders]
-            if not batch:
-                continue
-            halt = self._wait(at_us) or self._send(batch)
-            if halt is not None:
-                break
-        halt = self._finish(halt, until_us)
+        halt = self._finish(self._send_all(children, until_us), until_us)
         agrees = not isinstance(self._venue, SettlingVenue) or self._venue.settle()
         if not agrees:
             halt = halt or self._halt.read()
@@ -211,16 +232,80 @@ class OrderEngine:
         self._session = self._record.read()
         return self._session
 
+    def _send_all(self, children: Sequence[ChildOrder], until_us: int) -> Halt | None:
+        """Send the orders that are not on record, and return the halt that ends it.
+
+        An order for which the market has not traded enough is asked again a little later.
+
+        At a venue outside this process two instants are never closer together than planned: after an outage the orders
+        that are overdue do not leave at once, since together they would be more of the market's volume than their
+        schedule allows. What this puts off until the close is refused there by the gate.
+        """
+        before, held = None, list[ChildOrder]()
+        waiting = deque((at_us, [*due]) for at_us, due in groupby(sorted(children, key=AT_US), key=AT_US))
+        while waiting or held:
+            next_us = waiting[0][0] if waiting else until_us
+            due, ready_us = list[ChildOrder](), self._time.now_us() + HOLD_US
+            if not held or ready_us >= min(next_us, until_us):
+                if not waiting:
+                    break
+                next_us, due = waiting.popleft()
+                ready_us = next_us if before is None else max(next_us, min(before[1] + next_us - before[0], until_us))
+            batch = [*held, *(order for order in due if order.id not in self._session.orders)]
+            if batch:
+                if (halt := self._wait(ready_us)) is not None:
+                    return halt
+                batch, held = self._hold(batch)
+                if batch and (halt := self._send(batch)) is not None:
+                    return halt
+            if due and not isinstance(self._venue, SimulatingVenue):
+                sent = [self._session.orders[order.id].at_us for order in due if order.id in self._session.orders]
+                before = next_us, max(sent, default=self._time.now_us())
+        self._refuse_held(held)
+        return None
+
+    def _hold(self, batch: Sequence[ChildOrder]) -> tuple[list[ChildOrder], list[ChildOrder]]:
+        """Return the orders that may leave now, and those for which the market must trade more first.
+
+        A venue that shows no volume holds nothing back. Of one asset one order leaves at a time, the earliest.
+        """
+        if not isinstance(self._venue, SimulatingVenue):
+            return [*batch], []
+        now, going, held = self._time.now_us(), list[ChildOrder](), list[ChildOrder]()
+        rooms = {asset: self._venue.find_room(asset, now) for asset in {order.asset for order in batch}}
+        for order in batch:
+            room = rooms[order.asset]
+            if room is None or order.shares <= room or self._session.find_cancel(order) is not None:
+                going.append(order)
+            else:
+                held.append(order)
+            rooms[order.asset] = None if room is None else 0
+        return going, held
+
+    def _refuse_held(self, held: Sequence[ChildOrder]) -> None:
+        """End the orders that the volume of the session left no room for."""
+        now = self._time.now_us()
+        rows = [(order, {"passed": False, "refusals": [NO_SHARE]}, now) for order in held]
+        self._write(partial(self._record.record_orders, rows))
+        for row in rows:
+            self._session.take_order(OrderState(*row))
+            self._told(self._session.orders[row[0].id])
+
     def _restore(self) -> None:
         """Tell the gate of all orders and reports on record, in their order."""
         for one in self._session.trail:
             if isinstance(one, ExecutionReport):
-                self._gate.apply(one)
+                self._apply(one)
             elif one.passed:
                 self._gate.adopt(one.order, one.at_us)
 
     def _settle_earlier(self) -> None:
         """Learn what became of orders that an earlier process left open."""
+        if isinstance(self._venue, SimulatingVenue):
+            states = self._session.orders.values()
+            self._venue.replay([(one.order, one.at_us) for one in states if one.passed and not self._is_unsent(one)])
+            self._read(0.0)
+            return
         left = self._session.list_open()
         if not left:
             return
@@ -255,12 +340,16 @@ class OrderEngine:
 
     def _wait(self, at_us: int) -> Halt | None:
         """Wait until orders are due, and read reports and requests meanwhile; return the halt that ends it."""
+        rounds = SETTLING_ROUNDS if isinstance(self._time, SimulatedTime) else 0
         while self._time.now_us() < at_us:
             if (halt := self._halt.read()) is not None:
                 return halt
             self._obey_cancels()
-            self._read(0.0)
-            self._time.wait_until(min(at_us, self._time.now_us() + round(READ_S * US_PER_SECOND)))
+            settles = rounds > 0 and bool(self._session.list_open())
+            self._read(READ_S if settles else 0.0)
+            rounds -= 1
+            if not settles:
+                self._time.wait_until(at_us)
         return None
 
     def _send(self, batch: Sequence[ChildOrder]) -> Halt | None:
@@ -269,6 +358,9 @@ class OrderEngine:
         if self._watch is not None and isinstance(self._time, PresentTime):
             self._watch.see_present(self._time.now_us())
         now, rows = self._time.now_us(), list[tuple[ChildOrder, Mapping[str, Any], int]]()
+        if isinstance(self._venue, SimulatingVenue):
+            for asset, price_e4 in self._venue.list_prices({order.asset for order in batch}, now).items():
+                self._gate.quote(asset, price_e4, now)
         halt = None
         for order in batch:
             if (halt := self._halt.read()) is not None:
@@ -314,10 +406,17 @@ class OrderEngine:
                 what = "an order that is not on record" if state is None else "more shares than were ordered"
                 self._halt.set(Halt(f"{self._venue.name} reported {what}: {report.order}", ENGINE, self._time.now_us()))
             if state is not None:
-                self._gate.apply(report)
+                self._apply(report)
                 self._told(state)
         if self._watch is not None:
             self._watch.see_session(self._session, self._time.now_us())
+
+    def _apply(self, report: ExecutionReport) -> None:
+        """Tell the gate of a report; the price of a fill is the last one that is known."""
+        self._gate.apply(report)
+        if report.kind == "filled":
+            order = self._session.orders[report.order].order
+            self._gate.quote(order.asset, report.price_e4, min(report.at_us, self._time.now_us()))
 
     def _write(self, record: Callable[[], None]) -> None:
         """Record; where that fails, trading is halted before the error goes on: what is not on record is not sent."""
@@ -331,7 +430,11 @@ class OrderEngine:
     def _end(self, state: OrderState, why: str) -> None:
         """Record the end of an order that the venue does not have."""
         order = state.order.id
-        self._take([ExecutionReport(order, "cancelled", f"{order}-ended", self._time.now_us(), reason=why)])
+        self._take([ExecutionReport(order, "cancelled", f"{order}{ENDED_HERE}", self._time.now_us(), reason=why)])
+
+    def _is_unsent(self, state: OrderState) -> bool:
+        """Return whether the engine ended an order itself, so that no venue has seen it."""
+        return any(report.exec_id == f"{state.order.id}{ENDED_HERE}" for report in state.reports)
 
     def _obey_cancels(self) -> None:
         """Pass requests of people on to the venue."""

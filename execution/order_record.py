@@ -24,6 +24,7 @@ CANCEL_EVENT: Final = "order.cancel"
 HALT_EVENT: Final = "order.halt"
 BREAK_EVENT: Final = "order.break"
 DONE_EVENT: Final = "order.done"
+MEASURED_EVENT: Final = "order.measured"
 ALL_ORDERS: Final = "all"
 """Names every order of a session in a request to cancel."""
 OrderStatus = Literal["refused", "sent", "accepted", "partly filled", "filled", "cancelled", "rejected", "expired"]
@@ -118,6 +119,8 @@ class SessionOrders:
         Reports of orders that are not on record.
     done
         The end; None while orders may still be sent or filled.
+    measured
+        What each parent cost, once all ended.
     """
 
     plan: Mapping[str, Any] | None = None
@@ -128,6 +131,7 @@ class SessionOrders:
     trail: list[OrderState | ExecutionReport] = field(default_factory=list)
     strays: list[ExecutionReport] = field(default_factory=list)
     done: Mapping[str, Any] | None = None
+    measured: Mapping[str, Any] | None = None
 
     def take_order(self, state: OrderState) -> None:
         """Add an order."""
@@ -232,6 +236,13 @@ class OrderRecord:
         """Record that every order has ended."""
         self._ledger.events.record(self._run, DONE_EVENT, self._session, {"orders": orders, "filled": filled})
 
+    def record_measured(self, measured: Mapping[str, Any]) -> None:
+        """Record what the parents of the session cost; what is there already stays."""
+        try:
+            self._ledger.events.record(self._run, MEASURED_EVENT, self._session, measured)
+        except LedgerConflict:
+            return  # measured on the panel with which the session was executed
+
     def read(self) -> SessionOrders:
         """Return what is on record of the session."""
         found = SessionOrders()
@@ -244,6 +255,7 @@ class OrderRecord:
             HALT_EVENT,
             BREAK_EVENT,
             DONE_EVENT,
+            MEASURED_EVENT,
         )
         condition = f"run = ? AND kind IN ({', '.join('?' * len(kinds))}) AND key >= ? AND key < ?"
         values = (self._run, *kinds, self._session, f"{self._session}!")  # "!" sorts after the blank of a key
@@ -284,5 +296,7 @@ def _take(found: SessionOrders, event: Event) -> None:
         found.halts.append(body)
     elif event.kind == BREAK_EVENT:
         found.breaks.append(body)
+    elif event.kind == MEASURED_EVENT:
+        found.measured = body
     else:
         found.done = body

@@ -6,11 +6,12 @@ import os
 from pathlib import Path
 from typing import Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, model_validator
 
 from ..ledger import compute_digest, read_settings
 from .breakers import BreakerLimits
 from .gate import OrderLimits
+from .orders import US_PER_SECOND
 
 EXECUTION_FILE: Final = "execution.yaml"
 PARTY_NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9_.]{0,31}$"
@@ -52,6 +53,47 @@ class FixSettings(BaseModel):
         return self.host in ("127.0.0.1", "::1", "localhost")
 
 
+class PaperMarketSettings(BaseModel):
+    """One venue of the market in which the paper venue trades a schedule."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(pattern=PARTY_NAME, description="its name")
+    depth_bp: StrictInt = Field(
+        default=10_000, ge=0, description="shares that it displays, of those of one venue alone"
+    )
+    fee_e6: StrictInt = Field(default=0, description="fee of a share in 1e-6 of the currency; below 0 is a rebate")
+    order_fee_e6: StrictInt = Field(default=0, ge=0, description="fee of an order in 1e-6 of the currency")
+    latency_us: StrictInt = Field(default=0, ge=0, le=US_PER_SECOND, description="time until an order arrives")
+    hidden_bp: StrictInt = Field(
+        default=0, ge=0, description="shares that wait there undisplayed, of the volume of a step of the market"
+    )
+
+
+class ScheduleSettings(BaseModel):
+    """How `alphaloom execute --schedule` cuts orders, and what it expects them to cost."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    participation_bp: StrictInt = Field(
+        default=1_000, ge=1, le=10_000, description="largest share of a slice's expected volume; not of market orders"
+    )
+    slices: StrictInt = Field(default=26, ge=1, le=500, description="slices of a whole session")
+    half_spread_bp: float = Field(default=2.0, gt=0, le=1_000, description="expected half of the spread")
+    risk_aversion: float = Field(
+        default=1e-6, ge=0, le=1, description="of the schedule is: weight of the cost's variance, in 1 / currency"
+    )
+    venues: tuple[PaperMarketSettings, ...] = Field(
+        default=(), max_length=12, description="over which the paper venue routes a schedule's orders; empty: one"
+    )
+
+    @model_validator(mode="after")
+    def _refuse_equal_names(self) -> ScheduleSettings:
+        if len({one.name for one in self.venues}) < len(self.venues):
+            raise ValueError("venues: two have the same name")
+        return self
+
+
 class ExecutionPolicy(BaseModel):
     """What an order may be, and when trading stops by itself."""
 
@@ -59,6 +101,9 @@ class ExecutionPolicy(BaseModel):
 
     orders: OrderLimits = Field(default=OrderLimits(), description="limits of the order gate")
     breakers: BreakerLimits = Field(default=BreakerLimits(), description="limits of the circuit breakers")
+    schedule: ScheduleSettings = Field(
+        default=ScheduleSettings(), description="how orders are cut, for --schedule, and what they should cost"
+    )
 
     nautilus: NautilusSettings = Field(
         default=NautilusSettings(), exclude=True, description="the engine behind --venue nautilus; outside the digest"

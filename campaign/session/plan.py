@@ -8,9 +8,11 @@ session will take them in.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from datetime import date, datetime
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -24,8 +26,11 @@ from ...execution import (
     LeftOut,
     OrderTerms,
     ParentOrder,
+    ScheduleSettings,
+    read_execution_policy,
     size_orders,
 )
+from ...execution.schedule import Algorithm, CostModel
 from ...ledger import Ledger, canonical_json
 from ...market import Panel
 from ...portfolio import DayPrices, PaperAccount, carry_over
@@ -43,10 +48,20 @@ from ..book_record import (
     list_waiting_orders,
 )
 from ..facts import SYMBOL_LISTS, bind_policy, read_prices, trace_holdings
+from .cutting import (
+    NamePast,
+    ParentCut,
+    SessionHours,
+    cut_parents,
+    list_children,
+    make_schedule_rules,
+    measure_volatility,
+)
 from .step import choose_targets, decide_again, is_current, obey, sum_flows
 
 PRICE_PLACES: Final = ("close", "day", "before", "before_day")
 """The last two closes before a session with their days, as a plan keeps them."""
+EXPECTED_PLACES: Final = ("expected_e4", "sd_e4", "value_e4")
 
 
 @dataclass(frozen=True)
@@ -61,11 +76,14 @@ class PlanRequest:
         Shares of a lot.
     located
         Shares of each symbol that a lender has promised; None where there is no list.
+    schedule
+        How orders are cut: "market" sends each as one order at the opening.
     """
 
     venue: str
     lot_shares: int = 1
     located: Mapping[str, int] | None = None
+    schedule: Algorithm = "market"
 
 
 @dataclass(frozen=True)
@@ -94,6 +112,10 @@ class BookClose:
         At these closes, with the money that comes in before the session.
     renamed
         The panel's symbol of each one that it calls otherwise.
+    pasts
+        Usual volume and volatility of each symbol.
+    terms
+        How a schedule cuts orders, as the workspace has it.
     """
 
     book: str
@@ -110,6 +132,8 @@ class BookClose:
     prices: Mapping[str, tuple[float, str, float, str]]
     equity: float
     renamed: Mapping[str, str]
+    pasts: Mapping[str, NamePast]
+    terms: ScheduleSettings
 
     @property
     def approved(self) -> list[Approved]:
@@ -127,26 +151,53 @@ class SessionPlan:
         The book before it.
     request
         What was asked for.
-    opens_us, closes_us
-        The session, microseconds since 1970 in UTC.
+    spans
+        Opening and closing of each part of the session, microseconds since 1970 in UTC.
+    settings
+        How orders were cut.
     parents, left_out
         The orders, and what became none.
-    children
-        What is sent to the venue: sales first.
+    cuts
+        What each parent was cut into, by its id.
     """
 
     close: BookClose
     request: PlanRequest
-    opens_us: int
-    closes_us: int
+    spans: tuple[tuple[int, int], ...]
+    settings: ScheduleSettings
     parents: tuple[ParentOrder, ...]
     left_out: tuple[LeftOut, ...]
-    children: tuple[ChildOrder, ...]
+    cuts: Mapping[str, ParentCut]
+
+    @property
+    def opens_us(self) -> int:
+        """Return the opening, microseconds since 1970 in UTC."""
+        return self.spans[0][0]
+
+    @property
+    def closes_us(self) -> int:
+        """Return the close, microseconds since 1970 in UTC."""
+        return self.spans[-1][1]
+
+    @cached_property
+    def children(self) -> tuple[ChildOrder, ...]:
+        """Return what is sent to the venue, by time, sales first."""
+        return list_children(self.parents, self.cuts)
 
     @property
     def expected_cost_e4(self) -> int:
         """Return what trading costs at the arrival prices under the book's terms, in 1e-4 of the currency."""
         return sum(find_cost_e4(parent, self.close.settings.bps_per_side) for parent in self.parents)
+
+    @property
+    def expected_slippage(self) -> tuple[int, int, int]:
+        """Return expected spread and impact, its standard deviation, and the value that it is of, in 1e-4.
+
+        The names' prices count as independent. Names without an estimate are left out of all three.
+        """
+        known = [cut.expected for cut in self.cuts.values() if cut.expected is not None]
+        deviation = round(math.sqrt(sum(one.sd_e4**2 for one in known)))
+        return sum(one.expected_e4 for one in known), deviation, sum(one.value_e4 for one in known)
 
     def record(self) -> dict[str, Any]:
         """Return the plan as a JSON-able object."""
@@ -161,7 +212,12 @@ class SessionPlan:
             "equity_e4": round(close.equity * PRICE_UNITS),
             "opens_us": self.opens_us,
             "closes_us": self.closes_us,
+            "spans": [list(span) for span in self.spans],
+            "schedule": self.request.schedule,
+            "schedule_settings": self.settings.model_dump(mode="json"),
+            "cost_model": {one.name: one.default for one in fields(CostModel) if one.default is not MISSING},
             "expected_cost_e4": self.expected_cost_e4,
+            "expected_slippage": dict(zip(EXPECTED_PLACES, self.expected_slippage, strict=True)),
             "parents": [self._record_parent(parent) for parent in self.parents],
             "left_out": [one.record() for one in self.left_out],
         }
@@ -176,6 +232,7 @@ class SessionPlan:
             "target_e8": parent.approved.signal.target_e8,
             "held_e6": round(self.close.held.get(asset, 0.0) * SHARE_PARTS),
             **dict(zip(PRICE_PLACES, self.close.prices[asset], strict=True)),
+            **self.cuts[parent.id].record(),
         }
 
 
@@ -250,7 +307,9 @@ def _measure_close(
         "settings": settings.model_dump(mode="json"),
     }
     targets, _ = choose_targets(asked, policy, mode, flow / start.equity if start.equity > 0 else 0.0)
-    held, closes, equity = _price(panel, _find_day(panel, step["day"]), start, sorted(days), (step, renamed))
+    last = _find_day(panel, step["day"])
+    held, closes, equity = _price(panel, last, start, sorted(days), (step, renamed))
+    volatilities = measure_volatility(panel, last, {name: renamed.get(name, name) for name in closes})
     return BookClose(
         book=book,
         settings=settings,
@@ -266,7 +325,17 @@ def _measure_close(
         prices=closes,
         equity=equity + flow,
         renamed=renamed,
+        pasts={name: NamePast(_count_usual(inputs, name, closes), volatilities[name]) for name in closes},
+        terms=read_execution_policy(ledger.workspace).schedule,
     )
+
+
+def _count_usual(
+    inputs: Mapping[str, Any], name: str, closes: Mapping[str, tuple[float, str, float, str]]
+) -> int | None:
+    """Return the shares that are traded of a symbol on a usual day; None where that is not known."""
+    value = inputs["facts"][name][3] if name in inputs["facts"] else None
+    return None if value is None else int(value / closes[name][0])
 
 
 def _bind_old(policy: Policy, renamed: Mapping[str, str]) -> Policy:
@@ -335,7 +404,7 @@ def _price(
     return {name: one.shares for name, one in carried.items()}, closes, worth
 
 
-def plan_session(close: BookClose, request: PlanRequest, hours: tuple[int, int]) -> SessionPlan:
+def plan_session(close: BookClose, request: PlanRequest, hours: SessionHours) -> SessionPlan:
     """Return the orders that bring a book to its approved targets in its next session.
 
     Parameters
@@ -345,7 +414,7 @@ def plan_session(close: BookClose, request: PlanRequest, hours: tuple[int, int])
     request
         What a person asks for.
     hours
-        When the session opens and closes, microseconds since 1970 in UTC.
+        When the session is open, and from when on it is traded.
     """
     arrivals = {name: round(price[0] * PRICE_UNITS) for name, price in close.prices.items()}
     held = HeldShares(
@@ -364,16 +433,11 @@ def plan_session(close: BookClose, request: PlanRequest, hours: tuple[int, int])
         round(close.settings.bps_per_side),
     )
     parents, left_out = size_orders(close.approved, held, terms, close.session)
-    return SessionPlan(close, request, *hours, parents, left_out, cut_market(parents, hours[0]))
-
-
-def cut_market(parents: Sequence[ParentOrder], at_us: int) -> tuple[ChildOrder, ...]:
-    """Return one market order for each parent, sales before purchases."""
-    children = [
-        ChildOrder(f"{one.id}-1", one.id, one.asset, one.side, abs(one.shares), "market", None, at_us)
-        for one in parents
-    ]
-    return tuple(sorted(children, key=lambda one: (one.side == "buy", one.asset)))
+    rules = make_schedule_rules(request.schedule, request.lot_shares, close.terms)
+    cuts, uncut = cut_parents(parents, close.pasts, hours, rules, close.terms)
+    kept = tuple(one for one in parents if one.id in cuts)
+    left_out = tuple(sorted((*left_out, *uncut), key=lambda row: (row.asset, row.rule)))
+    return SessionPlan(close, request, hours.spans, close.terms, kept, left_out, cuts)
 
 
 def restore_plan(close: BookClose, body: Mapping[str, Any]) -> SessionPlan:
@@ -399,10 +463,16 @@ def restore_plan(close: BookClose, body: Mapping[str, Any]) -> SessionPlan:
     parents = tuple(
         ParentOrder(approved[row["asset"]], row["shares"], row["arrival_e4"], close.session) for row in body["parents"]
     )
-    request = PlanRequest(body["venue"], body["lot_shares"], body["located"])
-    left_out = tuple(LeftOut(*row) for row in body["left_out"])
-    children = cut_market(parents, body["opens_us"])
-    return SessionPlan(close, request, body["opens_us"], body["closes_us"], parents, left_out, children)
+    request = PlanRequest(body["venue"], body["lot_shares"], body["located"], body["schedule"])
+    return SessionPlan(
+        close,
+        request,
+        tuple((opens, closes) for opens, closes in body["spans"]),
+        ScheduleSettings.model_validate_json(json.dumps(body["schedule_settings"])),
+        parents,
+        tuple(LeftOut(*row) for row in body["left_out"]),
+        {one.id: ParentCut.restore(row) for one, row in zip(parents, body["parents"], strict=True)},
+    )
 
 
 def _list_prices(row: Mapping[str, Any]) -> list[Any]:

@@ -31,10 +31,12 @@ from ...ledger.log import KeyFolder
 from ..book import BookData
 from ..book_record import find_book, hold_book
 from ..windows import find_windows, refuse_unpaid_days
+from .cutting import SessionHours
+from .measuring import measure_session
 from .observe import EVERY_ZONE, trip_on_disagreement, watch_breakers
 from .plan import BookClose, PlanRequest, SessionPlan, plan_session, read_close, refuse_old, restore_plan
 from .step import read_limits
-from .venues import FIX_VENUE, open_venue
+from .venues import FIX_VENUE, open_venue, refuse_schedule
 
 
 @dataclass(frozen=True)
@@ -77,10 +79,15 @@ def preview_session(ledger: Ledger, name: str, data: BookData, request: PlanRequ
     agreement = agree(ledger.workspace, KeyFolder.of_user(), now.date())
     close = _read_agreed(ledger, name, data, now, agreement)
     refuse_old(close)
-    gate, hours = _make_gate(ledger, close, data, request)
-    plan = plan_session(close, request, hours)
+    gate, spans = _make_gate(ledger, close, data, request)
+    plan = plan_session(close, request, _find_hours(request, spans, now))
+    refuse_schedule(plan, gate.limits)
     _quote(gate, plan)
-    return SessionRun(plan, SessionOrders(), tuple(gate.check(order, order.at_us) for order in plan.children))
+    arrivals, rulings = {parent.asset: parent.arrival_e4 for parent in plan.parents}, list[OrderRuling]()
+    for order in plan.children:
+        gate.quote(order.asset, arrivals[order.asset], order.at_us)
+        rulings.append(gate.check(order, order.at_us))
+    return SessionRun(plan, SessionOrders(), tuple(rulings))
 
 
 def execute_session(
@@ -126,11 +133,12 @@ def execute_session(
             plan = restore_plan(close, found.plan)
             gate, _ = _make_gate(ledger, close, data, plan.request)
         else:
-            gate, hours = _make_gate(ledger, close, data, request)
-            plan = plan_session(close, request, hours)
+            gate, spans = _make_gate(ledger, close, data, request)
+            plan = plan_session(close, request, _find_hours(request, spans, now))
+            refuse_schedule(plan, gate.limits)
         watch = watch or SessionWatch()
         watch.planned(plan)
-        if found.done is not None:
+        if found.done is not None and found.measured is not None:
             return SessionRun(plan, found)
         _quote(gate, plan)
         reached = open_venue(ledger.workspace, plan, data.panel, row, now, record)
@@ -139,7 +147,18 @@ def execute_session(
                 record.record_plan({**plan.record(), **_record_agreement(agreement)})
             breakers = watch_breakers(ledger, close, gate, switch, plan.opens_us, now)
             engine = OrderEngine(record, gate, venue, switch, reached.time, watch.told, breakers)
-            return SessionRun(plan, engine.run(plan.children, plan.closes_us))
+            orders = engine.run(plan.children, plan.closes_us)
+            if orders.done is not None and orders.measured is None:
+                record.record_measured(measure_session(plan, orders, venue, data.panel, row))
+                orders = record.read()
+            return SessionRun(plan, orders)
+
+
+def _find_hours(request: PlanRequest, spans: tuple[tuple[int, int], ...], now: datetime) -> SessionHours:
+    """Return the hours of a session; a FIX venue trades what is left of one that has begun."""
+    now_us = round(now.timestamp() * US_PER_SECOND)
+    has_begun = request.venue == FIX_VENUE and spans[0][0] < now_us < spans[-1][1]
+    return SessionHours(spans, now_us if has_begun else 0)
 
 
 def _read_agreed(ledger: Ledger, name: str, data: BookData, now: datetime, agreement: Agreement | None) -> BookClose:
@@ -187,23 +206,19 @@ def _find_session(close: BookClose, data: BookData, name: str) -> int:
 
 def _make_gate(
     ledger: Ledger, close: BookClose, data: BookData, request: PlanRequest
-) -> tuple[OrderGate, tuple[int, int]]:
-    """Return the order gate for a book before its session, and when that opens and closes."""
+) -> tuple[OrderGate, tuple[tuple[int, int], ...]]:
+    """Return the order gate for a book before its session, and the hours of that."""
     limits = read_execution_policy(ledger.workspace).orders
     if not limits.calendar and data.panel.calendar:
         limits = limits.model_copy(update={"calendar": data.panel.calendar})
-    usual = {
-        name: int(row[3] / close.prices[name][0])
-        for name, row in close.inputs["facts"].items()
-        if name in close.prices and row[3] is not None
-    }
+    usual = {name: past.day_shares for name, past in close.pasts.items() if past.day_shares is not None}
     positions = {name: math.trunc(round(shares, 6)) for name, shares in close.held.items()}
     state = GateState(max(round(close.equity * PRICE_UNITS), 1), positions, usual, request.located)
     gate = OrderGate(limits, close.policy, state)
     gate.set_mode(close.mode)
     at_us = int(datetime.combine(close.session, EVERY_ZONE).timestamp()) * US_PER_SECOND
     spans = gate.hours.find_day(at_us).spans or ((at_us, at_us),)  # on a day without a session the gate refuses all
-    return gate, (spans[0][0], spans[-1][1])
+    return gate, spans
 
 
 def _quote(gate: OrderGate, plan: SessionPlan) -> None:

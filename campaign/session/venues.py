@@ -6,8 +6,9 @@ import math
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -20,10 +21,14 @@ from ...execution import (
     FixSettings,
     Halt,
     HaltSwitch,
+    MarketTerms,
+    NameSession,
+    OrderLimits,
     OrderRecord,
     PaperSession,
     PaperVenue,
     PresentTime,
+    SimulatedPaper,
     SimulatedTime,
     Timeline,
     Venue,
@@ -39,6 +44,7 @@ from ...execution.fix import (
     SessionSettings,
 )
 from ...execution.nautilus import NautilusVenue, SessionPrices
+from ...execution.simulation import SimulatedVenue
 from ...market import PRICE_FIELDS, Panel
 from ..facts import read_prices
 from .plan import SessionPlan
@@ -86,7 +92,64 @@ def open_venue(
     moved = SimulatedTime(plan.opens_us)
     if plan.request.venue == NautilusVenue.name:
         return ReachedVenue(_open_nautilus(settings.nautilus.python, plan, panel, row), moved)
+    if plan.request.schedule != "market":
+        return ReachedVenue(_open_market(plan, panel, row, moved), moved)
     return ReachedVenue(PaperVenue(_open_session(plan, panel, row)), moved)
+
+
+def refuse_schedule(plan: SessionPlan, limits: OrderLimits) -> None:
+    """Refuse a schedule where the venue cannot trade it.
+
+    Raises
+    ------
+    ExecutionError
+        NautilusTrader is given opening prices alone; or slices of a FIX venue are further from each other and from the
+        opening than the gate lets the last price be old, and no other price than that of a fill comes from there.
+    """
+    request = plan.request
+    if request.schedule == "market":
+        return
+    if request.venue == NautilusVenue.name:
+        raise ExecutionError(
+            "NautilusTrader is fed with the panel's opening prices alone, so it trades no schedule here.",
+            field="--schedule",
+            got=request.schedule,
+            allowed="market",
+            hint="Nothing was sent. --venue paper simulates the session between open and close.",
+            code="schedule_venue",
+        )
+    times = {plan.opens_us, *(at_us for cut in plan.cuts.values() for at_us, _ in cut.slices)}
+    apart_us = max((after - before for before, after in pairwise(sorted(times))), default=0)
+    if request.venue == FIX_VENUE and apart_us > limits.max_quote_age_s * US_PER_SECOND:
+        raise ExecutionError(
+            "The FIX session brings no prices but those of fills, and they would be too old for the order gate.",
+            field=f"{EXECUTION_FILE}: orders.max_quote_age_s",
+            got=limits.max_quote_age_s,
+            allowed=f"{math.ceil(apart_us / US_PER_SECOND)} or more for this schedule",
+            hint="Nothing was sent. Allow older prices, plan more slices (schedule.slices), or begin earlier.",
+            code="schedule_quotes",
+        )
+
+
+def _open_market(plan: SessionPlan, panel: Panel, row: int, clock: Timeline) -> SimulatedPaper:
+    """Return a simulated session of each name, pinned to its prices and volume, whose path its parent's id decides."""
+    settings, share = plan.settings, plan.close.settings.max_volume_share
+    prices, names = _read_session(plan, panel, row).rows, dict[str, NameSession]()
+    for parent in plan.parents:
+        volatility_bp = plan.cuts[parent.id].past.volatility_bp
+        cells = prices.get(parent.asset)
+        if cells is not None and cells[-1] > 0 and volatility_bp:
+            start, high, low, last, shares = cells
+            room = int(share * shares) if share else None
+            seed = int(parent.id, 16)
+            names[parent.asset] = NameSession(start, high, low, last, shares, volatility_bp, seed, room)
+    venues = tuple(
+        SimulatedVenue(one.name, one.depth_bp, one.fee_e6, one.order_fee_e6, one.latency_us, one.hidden_bp)
+        for one in settings.venues
+    )
+    cost_bp = plan.close.settings.bps_per_side
+    terms = MarketTerms(plan.spans, cost_bp, settings.half_spread_bp, settings.participation_bp)
+    return SimulatedPaper(names, replace(terms, venues=venues) if venues else terms, clock)
 
 
 def _open_fix(settings: FixSettings, kept: tuple[Path, OrderRecord], plan: SessionPlan, now_us: int) -> ReachedVenue:

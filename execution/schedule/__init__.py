@@ -13,7 +13,12 @@ if TYPE_CHECKING:
         estimate_cost as estimate_cost,
         optimal_holdings as optimal_holdings,
     )
-    from .curve import VolumeCurve as VolumeCurve, learn_curve as learn_curve, make_u_curve as make_u_curve
+    from .curve import (
+        VolumeCurve as VolumeCurve,
+        learn_curve as learn_curve,
+        make_session_curve as make_session_curve,
+        make_u_curve as make_u_curve,
+    )
     from .pace import PacedSchedule as PacedSchedule
     from .plan import (
         ALGORITHMS as ALGORITHMS,
@@ -23,15 +28,21 @@ if TYPE_CHECKING:
         ScheduleRules as ScheduleRules,
         plan_schedule as plan_schedule,
     )
-    from .slippage import Slippage as Slippage, measure_slippage as measure_slippage
+    from .slippage import (
+        Benchmark as Benchmark,
+        Slippage as Slippage,
+        TradedParent as TradedParent,
+        find_benchmark as find_benchmark,
+        measure_slippage as measure_slippage,
+    )
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
         {
             "costs": "CostEstimate CostModel estimate_cost optimal_holdings",
-            "curve": "VolumeCurve learn_curve make_u_curve",
+            "curve": "VolumeCurve learn_curve make_session_curve make_u_curve",
             "pace": "PacedSchedule",
             "plan": "ALGORITHMS Algorithm Hiding SchedulePlan ScheduleRules plan_schedule",
-            "slippage": "Slippage measure_slippage",
+            "slippage": "Benchmark Slippage TradedParent find_benchmark measure_slippage",
         },
     )

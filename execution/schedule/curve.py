@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -76,9 +77,51 @@ def make_edges(open_us: int, close_us: int, intervals: int) -> tuple[int, ...]:
 def make_u_curve(open_us: int, close_us: int, intervals: int, day_shares: int) -> VolumeCurve:
     """Return a curve that is high at open and close, low at noon: an assumption, where no intraday volume is known."""
     edges = make_edges(open_us, close_us, intervals)
-    middles = (np.arange(intervals) + 0.5) / intervals
-    weights = U_FLOOR + U_RISE * (2 * middles - 1) ** 4
-    return VolumeCurve(edges, tuple(spread_whole(weights, day_shares)))
+    return VolumeCurve(edges, tuple(spread_whole(_weigh_u((np.arange(intervals) + 0.5) / intervals), day_shares)))
+
+
+def make_session_curve(
+    spans: Sequence[tuple[int, int]], intervals: int, day_shares: int, from_us: int = 0
+) -> VolumeCurve:
+    """Return the curve of `make_u_curve` over the hours of a session, or over what is left of it.
+
+    Parameters
+    ----------
+    spans
+        Opening and closing of each part, ascending, microseconds since 1970 in UTC. A break between two parts is an
+        interval without volume.
+    intervals
+        Their number in the whole session, shared out by length; each part has one at least.
+    day_shares
+        Expected volume of the whole session.
+    from_us
+        Intervals that began earlier are left out, with their volume.
+
+    Raises
+    ------
+    ExecutionError
+        No interval is left, or a part has no length.
+    """
+    edges, places, weights = list[int](), list[int](), list[float]()
+    whole_us, gone_us = sum(closes - opens for opens, closes in spans), 0
+    for opens, closes in spans:
+        if edges:
+            weights.append(0.0)  # from the last close to this opening
+        count = max(1, round(intervals * (closes - opens) / whole_us)) if whole_us else 1
+        part = make_edges(opens, closes, count)
+        middles = (np.arange(count) + 0.5) / count * (closes - opens)
+        weights += [float(one) for one in _weigh_u((gone_us + middles) / max(whole_us, 1)) * (closes - opens) / count]
+        edges += part
+        gone_us += closes - opens
+    places = [place for place, at_us in enumerate(edges[:-1]) if at_us >= from_us]
+    refuse_unless(bool(places), "from_us", from_us, f"before {edges[-2]}, where the last interval begins")
+    volumes = spread_whole(np.array(weights), day_shares)
+    return VolumeCurve(tuple(edges[places[0] :]), tuple(volumes[places[0] :]))
+
+
+def _weigh_u(places: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the usual volume at places of a session, from 0 at its opening to 1 at its close."""
+    return U_FLOOR + U_RISE * (2 * places - 1) ** 4
 
 
 def learn_curve(open_us: int, close_us: int, volume_shares: NDArray[np.int64], day_shares: int) -> VolumeCurve:

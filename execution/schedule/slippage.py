@@ -4,9 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from ...risk import BP
-from ..orders import ExecutionReport, ParentOrder, refuse_unless
+from ..orders import ExecutionReport
+
+if TYPE_CHECKING:
+    from .plan import Algorithm
+
+Benchmark = Literal["arrival", "twap", "vwap"]
+BENCHMARKS: Final[dict[Algorithm, Benchmark]] = {
+    "market": "arrival",
+    "twap": "twap",
+    "vwap": "vwap",
+    "pov": "vwap",
+    "is": "arrival",
+}
+
+
+class TradedParent(Protocol):
+    """What slippage is measured of: a `ParentOrder`, or what is on record of one."""
+
+    @property
+    def id(self) -> str:
+        """Return its id."""
+        ...
+
+    @property
+    def shares(self) -> int:
+        """Return the shares, negative of a sale."""
+        ...
+
+    @property
+    def arrival_e4(self) -> int:
+        """Return the price that was known when the order was made, in 1e-4."""
+        ...
+
+
+def find_benchmark(algorithm: Algorithm) -> Benchmark:
+    """Return the price that an algorithm aims at: arrival, or the market's mean over time or over its volume."""
+    return BENCHMARKS[algorithm]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +64,7 @@ class Slippage:
         Unfilled shares at the last price against the arrival price, in 1e-4 of the currency: what the shares that were
         not traded would have earned. 0 where no last price was passed in.
     arrival_value_e4
-        All shares of the parent at the arrival price, in 1e-4 of the currency.
+        All shares of the parent, or of its fills where those are more, at the arrival price, in 1e-4 of the currency.
     """
 
     filled_shares: int
@@ -54,8 +91,13 @@ class Slippage:
         """Return the implementation shortfall in bp of the whole parent's value at arrival."""
         return self.total_e4 / self.arrival_value_e4 * BP
 
+    def against_e4(self, parent: TradedParent, benchmark_e4: int) -> int:
+        """Return the fills' prices against another price than arrival, in 1e-4 of the currency; fees are not in it."""
+        side = 1 if parent.shares > 0 else -1
+        return round(side * (self.mean_e4 - benchmark_e4) * self.filled_shares)
 
-def measure_slippage(parent: ParentOrder, reports: Iterable[ExecutionReport], last_e4: int | None = None) -> Slippage:
+
+def measure_slippage(parent: TradedParent, reports: Iterable[ExecutionReport], last_e4: int | None = None) -> Slippage:
     """Return what a parent cost.
 
     Parameters
@@ -67,19 +109,17 @@ def measure_slippage(parent: ParentOrder, reports: Iterable[ExecutionReport], la
     last_e4
         Price at which shares without a fill are valued, in 1e-4; None leaves them out.
 
-    Raises
-    ------
-    ExecutionError
-        More shares were filled than the parent has.
+    The engine halts on a venue that fills more than was ordered; what that cost is measured all the same: all its fills
+    count, and nothing is unfilled.
     """
-    wanted, sign = abs(parent.shares), 1 if parent.shares > 0 else -1
+    sign = 1 if parent.shares > 0 else -1
     fills = {
         report.exec_id: report
         for report in reports
         if report.kind == "filled" and report.order.rpartition("-")[0] == parent.id
     }
     filled = sum(fill.shares for fill in fills.values())
-    refuse_unless(filled <= wanted, "reports", filled, f"fills of at most {wanted} shares, what the parent asks for")
+    wanted = max(abs(parent.shares), filled)
     paid_e4 = sum(fill.shares * fill.price_e4 for fill in fills.values())
     missed_e4 = 0 if last_e4 is None else sign * (wanted - filled) * (last_e4 - parent.arrival_e4)
     return Slippage(

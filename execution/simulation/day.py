@@ -68,6 +68,8 @@ class MarketRules:
         The session, and the steps in which its price moves.
     start_e4, end_e4
         First price, and the price at the close where it is given, in 1e-4.
+    high_e4, low_e4
+        Highest and lowest price of a session whose close is given too; None: as the walk goes.
     tick_e4
         Distance of two price levels, in 1e-4; the spread is one of them or two.
     volatility_bp
@@ -93,6 +95,8 @@ class MarketRules:
     step_us: int
     start_e4: int
     end_e4: int | None = None
+    high_e4: int | None = None
+    low_e4: int | None = None
     tick_e4: int = 100
     volatility_bp: float = 150.0
     day_shares: int = 2_000_000
@@ -153,6 +157,22 @@ class SimulatedDay:
         """Return the volume of the others up to and with a time."""
         return int(self.sums[np.searchsorted(self.times_us, at_us, side="right")])
 
+    def mean_e4(self, until: float = 1.0) -> float:
+        """Return the price's mean over time, in 1e-4, up to a share of the session."""
+        return float(self.mid_e4[: self._count_steps(until)].mean())
+
+    def weighted_e4(self, rules: MarketRules, until: float = 1.0) -> float:
+        """Return the mean of the others' prices by their volume, in 1e-4, up to a share of the session."""
+        steps = (self.times_us - rules.open_us) // rules.step_us
+        counted = steps < self._count_steps(until)
+        if not counted.any():
+            return self.mean_e4(until)
+        places = np.minimum(steps[counted], len(self.mid_e4) - 1)
+        return float(np.average(self.mid_e4[places], weights=self.print_shares[counted]))
+
+    def _count_steps(self, until: float) -> int:
+        return min(max(int(np.ceil(until * len(self.mid_e4))), 1), len(self.mid_e4))
+
 
 def draw_day(rules: MarketRules, seed: int) -> SimulatedDay:
     """Return one session; the same seed gives the same one."""
@@ -199,7 +219,29 @@ def _draw_mid(rng: np.random.Generator, rules: MarketRules) -> NDArray[np.float6
     if rules.end_e4 is not None:
         share = np.arange(steps) / max(steps - 1, 1)
         walk += share * (np.log(rules.end_e4 / rules.start_e4) - walk[-1])
-    return np.asarray(rules.start_e4 * np.exp(walk), np.float64)
+    mid = np.asarray(rules.start_e4 * np.exp(walk), np.float64)
+    return mid if rules.high_e4 is None or rules.low_e4 is None else pin_range(mid, rules.low_e4, rules.high_e4)
+
+
+def pin_range(mid: NDArray[np.float64], low: float, high: float) -> NDArray[np.float64]:
+    """Return a path `[S]` whose lowest and highest prices are those given; its first and last ones stay.
+
+    What lies above both ends is stretched to the high, what lies below both to the low. A path that never leaves the
+    range of its ends touches each bound in its highest and lowest step between them.
+    """
+    above, below = max(mid[0], mid[-1]), min(mid[0], mid[-1])
+    high, low = max(high, above), min(low, below)
+    top, bottom = mid.max(), mid.min()
+    found = mid.copy()
+    if top > above:
+        found = np.where(mid > above, above + (mid - above) * ((high - above) / (top - above)), found)
+    if bottom < below:
+        found = np.where(mid < below, below + (mid - below) * ((low - below) / (bottom - below)), found)
+    if len(mid) > 3:
+        inner = mid[1:-1]
+        found[1 + int(inner.argmax())] = high
+        found[1 + int(inner.argmin())] = low
+    return found
 
 
 def _draw_sizes(rng: np.random.Generator, volume: float, count: int) -> NDArray[np.int64]:

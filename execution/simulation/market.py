@@ -50,6 +50,7 @@ class SimulatedMarket:
         self._taken: dict[tuple[str, Side], tuple[int, float]] = {}
         self._hidden: dict[tuple[str, int], int] = {}
         self._reports: list[ExecutionReport] = []
+        self._fills = 0
         self._last_us = rules.open_us
 
     def mid_e4(self, at_us: int) -> float:
@@ -175,7 +176,8 @@ class SimulatedMarket:
             if shares:
                 cost_e4 = round((shares * venue.fee_e6 + fee_e6) / E6_PER_E4)
                 fee_e6 = 0  # an order's own fee is paid once, with its first fill
-                exec_id = f"{order.id}:{len(self._reports)}:{at_us}"
+                self._fills += 1
+                exec_id = f"{order.id}:{venue.name}:{self._fills}"
                 self._reports.append(ExecutionReport(order.id, "filled", exec_id, at_us, shares, price, cost_e4))
         return filled
 

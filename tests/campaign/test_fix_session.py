@@ -27,6 +27,7 @@ from alphaloom.desk.cli.main import run_command
 from alphaloom.execution import ExecutionError, HaltSwitch, engine, list_tripped
 from alphaloom.execution.fix import decode, drop_copy
 from alphaloom.execution.fix.journal import LineJournal
+from alphaloom.execution.schedule import Algorithm
 from alphaloom.ledger import Ledger
 from alphaloom.market import Panel
 
@@ -55,12 +56,22 @@ def serve_venue(folder: Path, *options: str) -> Iterator[int]:
             process.terminate()
 
 
-def execute(ledger: Ledger, panel: Panel, port: int, days: int, sender: str = "DESK", copy: str = "null") -> SessionRun:
+def execute(  # noqa: PLR0913 - what a test varies
+    ledger: Ledger,
+    panel: Panel,
+    port: int,
+    days: int,
+    sender: str = "DESK",
+    copy: str = "null",
+    schedule: Algorithm = "market",
+    terms: str = "",
+) -> SessionRun:
     """Step the book to a day and send its next session over FIX; the panel lacks that session's day."""
-    (ledger.workspace / "execution.yaml").write_text(f"fix: {{port: {port}, sender: {sender}, drop_copy: {copy}}}\n")
+    fix = f"fix: {{port: {port}, sender: {sender}, drop_copy: {copy}}}\n"
+    (ledger.workspace / "execution.yaml").write_text(terms + fix)
     known = BookData(panel.rows(0, days), "small")
     step_book(ledger, "fix", known, lambda: LATER)
-    return execute_session(ledger, "fix", known, PlanRequest("fix"), LATER)
+    return execute_session(ledger, "fix", known, PlanRequest("fix", schedule=schedule), LATER)
 
 
 def list_fills(run: SessionRun) -> list[tuple[str, int, int, int]]:
@@ -91,6 +102,29 @@ def test_a_session_over_fix_is_sent_once_and_taken_in_by_the_book(ledger: Ledger
     assert {name: one.shares for name, one in step.account.holdings.items()} == {
         name: shares for name, shares in bought.items() if shares
     }
+    assert [parts for _, parts in replay_book(ledger, "fix") if parts] == []
+
+
+def test_a_schedule_over_fix_is_sent_slice_by_slice(ledger: Ledger, panel: Panel, tmp_path: Path) -> None:
+    """No price but that of a fill comes over FIX: slices of a name without one wait in vain for a fresh price."""
+    open_book(ledger, "fix", BookSettings(max_volume_share=0.0), LATER)
+    closes = zip(panel.symbols, panel.fields["close"][-2], strict=True)
+    (tmp_path / "prices.csv").write_text(
+        "\n".join(["symbol,price", *(f"{name},{one:.4f}" for name, one in closes if one > 0)])
+    )
+    with serve_venue(tmp_path / "venue", "--prices", str(tmp_path / "prices.csv")) as port:
+        terms = "orders: {max_quote_age_s: 7200}\nschedule: {slices: 4, participation_bp: 10000}\n"
+        run = execute(ledger, panel, port, panel.days - 1, schedule="twap", terms=terms)
+    states = [*run.orders.orders.values()]
+    assert run.orders.done is not None
+    assert [one.order for one in states] == [*run.plan.children]
+    assert len({one.order.at_us for one in states}) == 4
+    assert {rule for one in states for rule in one.refusals} <= {"stale_quote"}
+    later = [one for one in states if one.order.at_us > run.plan.opens_us]
+    assert sum(one.filled_shares for one in later) > 0
+    assert run.orders.measured is not None
+    assert {row["against_e4"] for row in run.orders.measured["parents"].values()} == {None}
+    step_book(ledger, "fix", BookData(panel, "small"), lambda: LATER)
     assert [parts for _, parts in replay_book(ledger, "fix") if parts] == []
 
 

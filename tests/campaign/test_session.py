@@ -16,6 +16,7 @@ from alphaloom.campaign import (
     BookStep,
     PlanRequest,
     SessionRun,
+    SessionWatch,
     execute_session,
     list_steps,
     open_book,
@@ -25,9 +26,20 @@ from alphaloom.campaign import (
     replay_book,
     step_book,
 )
+from alphaloom.campaign.session.cutting import NamePast, SessionHours
+from alphaloom.campaign.session.plan import plan_session
 from alphaloom.desk.cli.main import run_command
 from alphaloom.evaluation import add_by_hand
-from alphaloom.execution import ALL_ORDERS, ExecutionError, Halt, HaltSwitch, OrderRecord
+from alphaloom.execution import (
+    ALL_ORDERS,
+    EXECUTION_FILE,
+    ExecutionError,
+    Halt,
+    HaltSwitch,
+    OrderRecord,
+    OrderState,
+)
+from alphaloom.execution.schedule import Algorithm, find_benchmark, make_session_curve
 from alphaloom.factors import parse
 from alphaloom.ledger import Ledger
 from alphaloom.market import Panel, SyntheticConfig, simulate
@@ -48,6 +60,11 @@ exceptions: [{{evidence: {FACTOR.id}, rule: original, reason: a test, owner: Ada
 PAPER = PlanRequest("paper")
 DAYS = 6
 TERMS = BookSettings(max_volume_share=0.02)
+TWO_VENUES = """schedule:
+  venues:
+  - {name: LIT, depth_bp: 6000, latency_us: 200}
+  - {name: DARK, depth_bp: 2000, fee_e6: 1000, hidden_bp: 500}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -180,6 +197,89 @@ def test_a_panel_that_was_adjusted_anew_changes_shares_and_no_value(ledger: Ledg
     assert split.corrections == ()
 
 
+@pytest.mark.parametrize("schedule", ["twap", "vwap", "pov", "is"])
+def test_a_schedule_is_kept_in_the_plan_and_goes_on_after_a_kill(
+    ledger: Ledger, panel: Panel, tmp_path: Path, schedule: Algorithm
+) -> None:
+    """The plan has all children; a session that was killed twice has the fills of one that was not."""
+    request = PlanRequest("paper", schedule=schedule)
+    for name in ("whole", "killed"):
+        step(ledger, name, panel, 2)
+    if schedule == "vwap":
+        (tmp_path / EXECUTION_FILE).write_text(TWO_VENUES)
+    whole = execute(ledger, "whole", panel, 1, request)
+    plan, told = whole.plan, list[str]()
+    assert sum(child.signed_shares for child in plan.children) == sum(parent.shares for parent in plan.parents)
+    for parent in plan.parents:
+        cut = plan.cuts[parent.id]
+        curve = make_session_curve(plan.spans, plan.settings.slices, cut.past.day_shares or 0)
+        room = dict(zip(curve.edges_us, curve.volume_shares, strict=False))
+        assert sum(shares for _, shares in cut.slices) == abs(parent.shares)
+        assert all(shares * 10_000 <= plan.settings.participation_bp * room[at_us] for at_us, shares in cut.slices)
+        assert cut.expected is not None
+        assert cut.expected.expected_bp > plan.settings.half_spread_bp
+
+    def die(state: OrderState) -> None:
+        told.append(state.order.id)
+        if len(told) in (7, 20):
+            raise KeyboardInterrupt
+
+    data = BookData(panel.rows(0, panel.days - 1), "small")
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            execute_session(ledger, "killed", data, request, LATER, SessionWatch(told=die))
+        (tmp_path / EXECUTION_FILE).write_text("schedule: {slices: 3}\n")  # the plan on record holds
+    killed = execute(ledger, "killed", panel, 1, PAPER)
+    assert killed.orders.done is not None
+    assert killed.plan.children == plan.children
+    assert [one.reports for one in killed.orders.orders.values()] == [
+        one.reports for one in whole.orders.orders.values()
+    ]
+    assert killed.orders.measured == whole.orders.measured
+    reports = [report for state in whole.orders.orders.values() for report in state.reports if report.shares]
+    assert {one.exec_id.split(":")[1] for one in reports} == ({"LIT", "DARK"} if schedule == "vwap" else {"X"})
+    measured = whole.orders.measured or {}
+    assert measured["benchmark"] == find_benchmark(schedule)
+    filled = sum(state.filled_shares for state in whole.orders.orders.values())
+    assert sum(row["filled_shares"] for row in measured["parents"].values()) == filled > 0
+    assert {row["benchmark_e4"] is None for row in measured["parents"].values()} == {False}
+    step(ledger, "killed", panel, 1)
+    assert {parts for _, found in replay_book(ledger, "killed") for parts in found} == set()
+
+
+def test_a_schedule_that_cannot_be_is_refused_before_anything_is_planned(
+    ledger: Ledger, panel: Panel, tmp_path: Path
+) -> None:
+    step(ledger, "refused", panel, 2)
+    data = BookData(panel.rows(0, panel.days - 1), "small")
+    (tmp_path / EXECUTION_FILE).write_text("schedule: {participation_bp: 1}\n")
+    for venue, code in (("nautilus", "schedule_venue"), ("fix", "schedule_quotes")):
+        with pytest.raises(ExecutionError) as raised:
+            execute_session(ledger, "refused", data, PlanRequest(venue, schedule="twap"), LATER)
+        assert raised.value.code == code
+    few = preview_session(ledger, "refused", data, PlanRequest("paper", schedule="twap"), LATER)
+    left = {row.asset: row.shares for row in few.plan.left_out if row.rule == "participation"}
+    whole = {parent.asset: parent.shares for parent in few.plan.parents}
+    assert left
+    for child in few.plan.children:
+        whole[child.asset] -= child.signed_shares
+    assert whole == {name: left.get(name, 0) for name in whole}
+    assert all(ruling.passed for ruling in few.preview)
+    close, spans = few.plan.close, few.plan.spans
+    name = few.plan.parents[0].asset
+    unknown = replace(close, pasts={**close.pasts, name: NamePast(None, 100.0)})
+    plan = plan_session(unknown, few.plan.request, SessionHours(spans))
+    assert (name, "history") in {(row.asset, row.rule) for row in plan.left_out}
+    assert name not in {child.asset for child in plan.children}
+    with pytest.raises(ExecutionError, match="No session is left"):
+        plan_session(close, few.plan.request, SessionHours(((spans[0][0], spans[0][0]),)))
+    (tmp_path / EXECUTION_FILE).write_text("orders: {max_quote_age_s: 10800}\n")
+    begun = datetime.fromtimestamp(spans[0][0] / 1e6 + 7_200, UTC)
+    known = BookData(panel.rows(0, panel.days - 2), "small")
+    late = preview_session(ledger, "refused", known, PlanRequest("fix", schedule="twap"), begun).plan
+    assert late.children[0].at_us >= begun.timestamp() * 1e6 > late.opens_us
+
+
 def scale(panel: Panel, factor: float) -> Panel:
     """Return a panel whose prices were all adjusted by one factor."""
     prices = {name: cells * factor for name, cells in panel.fields.items() if name in ("open", "high", "low", "close")}
@@ -216,4 +316,17 @@ def test_the_commands_execute_show_and_cancel(capsys: pytest.CaptureFixture[str]
     assert "Slippage against arrival" in capsys.readouterr().out
     assert run_command(["orders", "paper", *here, "--cancel", "all", "--by", "ann"]) == 2
     assert run_command(["book", "step", "paper", *data, "--until", days[1]]) == 0
+    assert run_command(["execute", "paper", *data, "--schedule", "moon"]) == 2
+    assert run_command(["execute", "paper", *data, "--schedule", "vwap"]) == 0
+    out = capsys.readouterr().out
+    assert "slices (vwap)" in out
+    assert "Expected spread and impact by the model of Almgren" in out
+    assert run_command(["orders", "paper", *here]) == 0
+    assert "Against the market's mean price by volume" in capsys.readouterr().out
+    assert run_command(["orders", "paper", *here, "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    for row in facts["orders"]:
+        assert sum(child["shares"] for child in row["children"]) == row["shares"]
+        assert sum(child["filled"] for child in row["children"]) == row["filled"]
+    assert run_command(["book", "step", "paper", *data, "--until", days[2]]) == 0
     assert run_command(["book", "replay", "paper", *here]) == 0

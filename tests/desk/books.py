@@ -61,7 +61,8 @@ def lay_books(workspace: Path) -> None:
         planted = plant(panel)
         open_book(ledger, ORDERED, BookSettings(), NOON)
         step_book(ledger, ORDERED, BookData(planted.rows(0, planted.days - 1), dataset), lambda: LATER)
-        plan = preview_session(ledger, ORDERED, BookData(planted, dataset), PlanRequest("paper"), LATER).plan
+        request = PlanRequest("paper", schedule="vwap")
+        plan = preview_session(ledger, ORDERED, BookData(planted, dataset), request, LATER).plan
         OrderRecord(ledger, plan.close.book, plan.close.session).record_plan(plan.record())
 
 

@@ -144,7 +144,11 @@ def test_the_blotter_is_that_of_the_command_and_a_cancelled_order_is_not_sent(
     assert read()["status"] == "done"
     (ended,) = [row for row in read()["orders"] if row["id"].startswith(first)]
     assert (ended["refusals"][0]["rule"], ended["filled"]) == ("cancelled", 0)
-    assert "Cancel all" not in client.get(f"/books/{ORDERED}/orders").text
+    assert ended["refusals"][0]["times"] == len(ended["children"]) > 1
+    page = client.get(f"/books/{ORDERED}/orders").text
+    assert "Cancel all" not in page
+    assert "schedule vwap" in page
+    assert "mean by volume" in page
     assert client.get(f"/books/{ORDERED}/orders.json?q={ended['id']}").json()["matches"] == 1
 
 

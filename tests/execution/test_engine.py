@@ -7,11 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from alphaloom.execution import ALL_ORDERS, ChildOrder, ExecutionReport, Halt, HaltSwitch, OrderRecord, PaperVenue
+from alphaloom.execution import (
+    ALL_ORDERS,
+    ChildOrder,
+    ExecutionReport,
+    Halt,
+    HaltSwitch,
+    OrderEngine,
+    OrderRecord,
+    PaperVenue,
+)
 from alphaloom.ledger import Ledger, LedgerConflict
 
 from .approvals import DAY
-from .sessions import CLOSE_US, OPEN_US, RUN, make_children, make_engine, make_gate, make_paper, open_ledger
+from .sessions import CLOSE_US, OPEN_US, RUN, STEP_US, make_children, make_engine, make_gate, make_paper, open_ledger
 
 
 class Watched(PaperVenue):
@@ -153,3 +162,34 @@ def test_one_session_has_one_plan(ledger: Ledger) -> None:
     record.record_plan({"parents": []})
     with pytest.raises(LedgerConflict):
         record.record_plan({"parents": [1]})
+
+
+class WallClock:
+    """The clock of a session that happens now; waiting is a jump, no longer than the engine allows."""
+
+    def __init__(self, at_us: int) -> None:
+        self.at_us = at_us
+
+    def now_us(self) -> int:
+        return self.at_us
+
+    def wait_until(self, at_us: int) -> None:
+        self.at_us = max(self.at_us, min(at_us, self.at_us + STEP_US // 10))
+
+
+def test_after_an_outage_overdue_orders_are_no_closer_together_than_planned(ledger: Ledger, switch: HaltSwitch) -> None:
+    children, record = make_children(5, 5), OrderRecord(ledger, RUN, DAY)
+
+    def die(order: ChildOrder) -> None:
+        if order is children[1]:
+            raise KeyboardInterrupt
+
+    def make(before: Callable[[ChildOrder], None], at_us: int) -> OrderEngine:
+        return OrderEngine(record, make_gate(children), Watched(make_paper(children), before), switch, WallClock(at_us))
+
+    with pytest.raises(KeyboardInterrupt):
+        make(die, OPEN_US).run(children, CLOSE_US)
+    began_us = OPEN_US + 10 * STEP_US
+    assert make(lambda order: None, began_us).run(children, CLOSE_US).done == {"orders": 5, "filled": 5}
+    sent = [state.at_us for state in record.read().orders.values()]
+    assert sent == [OPEN_US, OPEN_US + STEP_US, began_us, began_us + STEP_US, began_us + 2 * STEP_US]

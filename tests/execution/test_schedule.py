@@ -200,8 +200,8 @@ def test_slippage_counts_fills_fees_and_what_was_missed() -> None:
     assert found.total_bp == pytest.approx(1_000_100 / 150_000_000 * 1e4)
     assert found.filled_bp == pytest.approx(100 / 100_000_000 * 1e4)
     assert measure_slippage(parent, []).total_e4 == 0
-    with pytest.raises(ExecutionError, match="malformed"):
-        measure_slippage(parent, [fill, replace(fill, exec_id="d", shares=201)])
+    over = measure_slippage(parent, [fill, replace(fill, exec_id="d", shares=201)], last_e4=490_000)
+    assert (over.filled_shares, over.unfilled_shares, over.missed_e4, over.price_e4) == (301, 0, 0, 301_000)
 
 
 @pytest.mark.parametrize(

@@ -35,14 +35,28 @@ if TYPE_CHECKING:
     from ....ledger import Ledger
 
 BookName = Annotated[str, typer.Argument(metavar="BOOK", help="The book's name.")]
+Schedule = Annotated[
+    str,
+    typer.Option(
+        "--schedule",
+        metavar="market|twap|vwap|pov|is",
+        help="How each order is cut: one market order at the opening, even slices, the usual volume, the largest "
+        "share of the volume, or least cost and risk (implementation shortfall).",
+    ),
+]
 MOST_SHOWN = 30
 """Orders that the terminal shows; `--json` has all."""
 VENUES = ("paper", "nautilus", "fix")
+BENCHMARK_TEXTS = {
+    "twap": "the market's mean price over time",
+    "vwap": "the market's mean price by volume",
+}
 
 
 def execute(
     name: BookName,
     venue: Annotated[str, typer.Option("--venue", metavar="paper|nautilus|fix", help="Where the orders go.")] = "paper",
+    schedule: Schedule = "market",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the orders; nothing is sent or recorded.")] = False,
     panel: PanelFile = None,
     sectors: SectorsFile = None,
@@ -67,12 +81,18 @@ def execute(
     NautilusTrader's simulated exchange once a second process has made the decision again; for both the panel must have
     the session's day. The venue fix is the FIX session of execution.yaml. The next alphaloom book step takes the fills
     in.
+
+    A schedule cuts each order into slices by schedule in execution.yaml. On paper it trades a simulated session of each
+    name, pinned to the day's open, high, low, close and volume, in which our own orders move the price.
     """
     from ....campaign import PlanRequest, execute_session, preview_session
+    from ....execution.schedule import ALGORITHMS
 
     if venue not in VENUES:
         raise DeskError("There is no such venue.", field="--venue", got=venue, allowed=", ".join(VENUES))
-    request = PlanRequest(venue, lot, _read_locates(locates))
+    if schedule not in ALGORITHMS:
+        raise DeskError("There is no such schedule.", field="--schedule", got=schedule, allowed=", ".join(ALGORITHMS))
+    request = PlanRequest(venue, lot, _read_locates(locates), schedule)  # type: ignore[arg-type]  # one of the words
     now = datetime.now(UTC)
     with open_record(workspace or DEFAULT_WORKSPACE) as ledger:
         data = _read_data(ledger, name, DataOptions(campaign, panel, sectors, None, workspace))
@@ -175,10 +195,29 @@ def _describe_plan(name: str, plan: SessionPlan) -> str:
     value = sum(abs(one.shares) * one.arrival_e4 for one in plan.parents) / 1e4
     buys = sum(one.shares > 0 for one in plan.parents)
     cost = plan.expected_cost_e4 / 1e4
+    slices = f" in {count(len(plan.children))} slices ({plan.request.schedule})"
     return (
-        f"{name}, session {plan.close.session}: {plural(len(plan.parents), 'order')} ({count(buys)} to buy), "
+        f"{name}, session {plan.close.session}: {plural(len(plan.parents), 'order')} ({count(buys)} to buy)"
+        f"{slices if plan.request.schedule != 'market' else ''}, "
         f"{number(value, 2)} at the last prices; expected cost {number(cost, 2)} "
-        f"({number(plan.close.settings.bps_per_side, 1)} bp) on {plan.request.venue}."
+        f"({number(plan.close.settings.bps_per_side, 1)} bp) on {plan.request.venue}.{_describe_expected(plan)}"
+    )
+
+
+def _describe_expected(plan: SessionPlan) -> str:
+    """Return what the cost model expects of spread and impact, with what it was asked with."""
+    expected_e4, deviation_e4, value_e4 = plan.expected_slippage
+    if not value_e4:
+        return ""
+    slices, at_e4 = plan.settings.slices, 1e-4
+    volatilities = [one for cut in plan.cuts.values() if cut.expected and (one := cut.past.volatility_bp)]
+    return (
+        f"\nExpected spread and impact by the model of Almgren and others (2005): {number(expected_e4 * at_e4, 2)} "
+        f"({number(expected_e4 / value_e4 * 1e4, 1)} bp); prices add a standard deviation of "
+        f"{number(deviation_e4 * at_e4, 2)}. Its parameters: "
+        f"half a spread {number(plan.settings.half_spread_bp, 1)} bp, daily volatility of the names "
+        f"{number(min(volatilities), 0)} to {number(max(volatilities), 0)} bp over 60 days, usual volume of 20 days, "
+        f"spread over {plural(slices, 'slice')} in a U shape, which is assumed: a panel of days has no other."
     )
 
 
@@ -209,7 +248,19 @@ def _print_orders(facts: Mapping[str, Any]) -> None:
     from rich.table import Table
 
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for head in ("id", "symbol", "side", "shares", "arrival", "status", "filled", "price", "slippage bp", ""):
+    for head in (
+        "id",
+        "symbol",
+        "side",
+        "shares",
+        "arrival",
+        "status",
+        "filled",
+        "price",
+        "slippage bp",
+        "expected",
+        "",
+    ):
         left = head in ("id", "symbol", "side", "status", "")
         table.add_column(head, justify="left" if left else "right")
     for row in facts["orders"][:MOST_SHOWN]:
@@ -225,6 +276,7 @@ def _print_orders(facts: Mapping[str, Any]) -> None:
             count(row["filled"]),
             "" if price is None else number(price, 4),
             "" if slippage is None else number(slippage, 1, sign=True),
+            "" if row["expected_bp"] is None else number(row["expected_bp"], 1, sign=True),
             rules or row["reason"],
         ]
         table.add_row(*map(make_text, cells))
@@ -244,8 +296,29 @@ def _print_orders(facts: Mapping[str, Any]) -> None:
 
 def _describe_rule(refusal: Mapping[str, Any]) -> str:
     if refusal["limit"] is None:
-        return str(refusal["rule"])
+        return f"{refusal['rule']} {count(refusal['times'])} times" if refusal["times"] > 1 else str(refusal["rule"])
     return f"{refusal['rule']} {refusal['actual']} (limit {refusal['limit']})"
+
+
+def _print_benchmark(facts: Mapping[str, Any]) -> None:
+    """Print the fills against what the schedule aims at, and what the shares cost that were not filled."""
+    aim = BENCHMARK_TEXTS.get(facts["benchmark"] or "")
+    if facts["expected_value"]:
+        print_plain(
+            f"Spread and impact were expected to cost {number(facts['expected_slippage'], 2)}, standard deviation "
+            f"{number(facts['expected_slippage_sd'], 2)}, for all orders."
+        )
+    if aim and facts["against_benchmark"] is None:
+        print_plain(f"Against {aim}: not known, the venue shows no trades of others.")
+    elif aim:
+        print_plain(
+            f"Against {aim}: {number(facts['against_benchmark'], 2, sign=True)} "
+            f"({number(facts['against_benchmark_bp'], 1, sign=True)} bp)."
+        )
+    if facts["unfilled"]:
+        moved = facts["missed"]
+        value = "" if moved is None else f"; from arrival to the close they lost {number(moved, 2, sign=True)}"
+        print_plain(f"Not filled: {plural(facts['unfilled'], 'share')}{value}.")
 
 
 def _print_result(facts: Mapping[str, Any]) -> None:
@@ -259,7 +332,10 @@ def _print_result(facts: Mapping[str, Any]) -> None:
             f"costs {number(facts['costs'], 2)} ({number(facts['costs_bp'], 1)} bp; expected "
             f"{number(facts['expected_cost'], 2)} for all orders)."
         )
-    refused = Counter(rule["rule"] for row in facts["orders"] for rule in row["refusals"])
+        _print_benchmark(facts)
+    refused = Counter[str]()
+    for rule in (rule for row in facts["orders"] for rule in row["refusals"]):
+        refused[rule["rule"]] += rule["times"]
     if refused:
         print_plain(f"Refused by: {', '.join(f'{rule} {found}' for rule, found in refused.items())}.")
     for one in facts["breaks"][:MOST_SHOWN]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ....ledger import Ledger
 
-FIRST_STATES: Final = ("unknown", "partly filled", "accepted", "sent", "waiting", "rejected", "refused")
+FIRST_STATES: Final = ("unknown", "working", "partly filled", "accepted", "sent", "waiting", "rejected", "refused")
 """States of orders of which somebody may have to take care; these come first."""
 
 
