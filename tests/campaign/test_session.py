@@ -61,6 +61,7 @@ PAPER = PlanRequest("paper")
 DAYS = 6
 TERMS = BookSettings(max_volume_share=0.02)
 TWO_VENUES = """schedule:
+  slices: 6
   venues:
   - {name: LIT, depth_bp: 6000, latency_us: 200}
   - {name: DARK, depth_bp: 2000, fee_e6: 1000, hidden_bp: 500}
@@ -205,8 +206,7 @@ def test_a_schedule_is_kept_in_the_plan_and_goes_on_after_a_kill(
     request = PlanRequest("paper", schedule=schedule)
     for name in ("whole", "killed"):
         step(ledger, name, panel, 2)
-    if schedule == "vwap":
-        (tmp_path / EXECUTION_FILE).write_text(TWO_VENUES)
+    (tmp_path / EXECUTION_FILE).write_text(TWO_VENUES if schedule == "vwap" else "schedule: {slices: 6}\n")
     whole = execute(ledger, "whole", panel, 1, request)
     plan, told = whole.plan, list[str]()
     assert sum(child.signed_shares for child in plan.children) == sum(parent.shares for parent in plan.parents)

@@ -18,7 +18,7 @@ from alphaloom.campaign import (
     step_book,
 )
 from alphaloom.evaluation import add_by_hand
-from alphaloom.execution import OrderRecord
+from alphaloom.execution import EXECUTION_FILE, OrderRecord
 from alphaloom.factors import parse
 from alphaloom.ledger import Ledger, Run
 from alphaloom.market import Panel
@@ -61,8 +61,10 @@ def lay_books(workspace: Path) -> None:
         planted = plant(panel)
         open_book(ledger, ORDERED, BookSettings(), NOON)
         step_book(ledger, ORDERED, BookData(planted.rows(0, planted.days - 1), dataset), lambda: LATER)
-        request = PlanRequest("paper", schedule="vwap")
+        request, terms = PlanRequest("paper", schedule="vwap"), workspace / EXECUTION_FILE
+        terms.write_text("schedule: {slices: 3}\n")  # the plan keeps it
         plan = preview_session(ledger, ORDERED, BookData(planted, dataset), request, LATER).plan
+        terms.unlink()
         OrderRecord(ledger, plan.close.book, plan.close.session).record_plan(plan.record())
 
 
