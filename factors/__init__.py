@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .language.expression import Expression as Expression
     from .language.node import Node as Node, replace_node as replace_node, walk as walk
     from .language.operator import Operator as Operator
-    from .language.parse import express as express, parse as parse
+    from .language.parse import express as express, normalise_unchecked as normalise_unchecked, parse as parse
     from .operators import OPERATORS as OPERATORS
     from .space.market_settings import MarketSettings as MarketSettings
     from .space.planted import (
@@ -53,7 +53,7 @@ else:
             "language.expression": "Expression",
             "language.node": "Node replace_node walk",
             "language.operator": "Operator",
-            "language.parse": "express parse",
+            "language.parse": "express normalise_unchecked parse",
             "operators": "OPERATORS",
             "space.market_settings": "MarketSettings",
             "space.planted": "PlantSettings build_planted_market draw_plants",

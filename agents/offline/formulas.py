@@ -9,12 +9,12 @@ from functools import cached_property
 
 import numpy as np
 
-from ...factors import Expression, FactorError, Node, express, parse
+from ...factors import Expression, FactorError, Node, express, normalise_unchecked, parse
 from ...factors.space import sample_plain, select_fields
 from ..memory.operator_outcomes import MUTATION_PREFIX, NO_WEAKNESS
 from ..records import DATA_MINED
 from .critique import CURES
-from .likeness import is_instance
+from .likeness import is_instance, is_quantity
 from .mechanisms import Mechanism, fill_skeleton, find_codes, find_mechanism, load_mechanisms
 from .mutations import CHANGE_WEIGHTS, CHANGES, DIRECTED_CHANGES, Bandit, ChangeMaterial, invert, is_plain
 from .prompt_context import Context, Json, ShownFormula
@@ -88,8 +88,7 @@ class FormulaCollector:
 
     def offer(self, formula: str | Node, rationale: str, intent: str, parent: str = "") -> bool:
         """Add a formula, given as text or tree, if it can be parsed, is new and fits the hypothesis."""
-        free = self.mechanism is None and not self._is_asked_by_critique(intent)
-        if isinstance(formula, Node) and free and not is_plain(formula):
+        if isinstance(formula, Node) and self._is_dropped_for_its_form(formula, intent):
             return False
         expression = self.read(formula)
         if expression is None or not self._is_on_topic(expression, intent) or not self._is_new(expression, intent):
@@ -109,6 +108,20 @@ class FormulaCollector:
             return parse(formula, fields=fields, groups=groups)
         except FactorError:
             return None
+
+    def _is_dropped_for_its_form(self, tree: Node, intent: str) -> bool:
+        """Return whether a tree would be dropped whatever its units: most changes end here, at a third of the price."""
+        if self.mechanism is None and not self._is_asked_by_critique(intent) and not is_plain(tree):
+            return True
+        fields, groups = self.context.fields, self.context.groups
+        try:
+            canonical, core = normalise_unchecked(tree, fields=fields, groups=groups)
+        except FactorError:
+            return True
+        direction = self.context.hypothesis.direction
+        if self.mechanism is not None and not is_quantity(canonical, self.mechanism, direction, fields, groups):
+            return True
+        return intent != "invert" and core in self.known
 
     @cached_property
     def mechanism(self) -> Mechanism | None:
@@ -257,10 +270,10 @@ class Breeder:
             return False
         parent = pool[int(rng.integers(len(pool))) if self.even else _draw_position(rng, len(pool))]
         intent = self._bandit.choose({**CHANGE_WEIGHTS, **self._weigh_directed(parent)}, parent.where, rng)
-        changed = CHANGES[intent](parent.expression.root, self._gather_material(), rng)
+        changed = CHANGES[intent](parent.expression.root, self._material, rng)
         if changed is not None and intent not in DIRECTED_CHANGES and rng.random() < SECOND_CHANGE_CHANCE:
             second = self._bandit.choose(CHANGE_WEIGHTS, parent.where, rng)
-            changed = CHANGES[second](changed, self._gather_material(), rng)
+            changed = CHANGES[second](changed, self._material, rng)
             intent = f"{intent} + {second.removeprefix(MUTATION_PREFIX)}"
         if changed is None:
             return False
@@ -293,7 +306,8 @@ class Breeder:
         total = sum(CHANGE_WEIGHTS.values()) * DIRECTED_SHARE / (1.0 - DIRECTED_SHARE)
         return {name: float(total * weight / falling.sum()) for name, weight in zip(names, falling, strict=True)}
 
-    def _gather_material(self) -> ChangeMaterial:
+    @cached_property
+    def _material(self) -> ChangeMaterial:
         fields = [name for name in self.context.fields if name in self.collector.claimed] or list(self.context.fields)
         mates = [parent.expression.root for parent in (*self.own, *self.elite)]
         return ChangeMaterial(tuple(fields), self.context.groups, tuple(mates))
@@ -301,7 +315,7 @@ class Breeder:
     def _fix_sign(self, node: Node, parent: Parent) -> Node:
         """Invert a child whose parent has the sign opposite to the hypothesis."""
         wrong = parent.t * self.context.hypothesis.direction < 0
-        return (invert(node, self._gather_material(), self.context.rng) or node) if wrong else node
+        return (invert(node, self._material, self.context.rng) or node) if wrong else node
 
 
 def _draw_position(rng: np.random.Generator, count: int) -> int:

@@ -8,10 +8,10 @@ An inner change does: the same parts in another operator measure another quantit
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from itertools import permutations, product
 
-from ...factors import Expression, FactorError, Node, parse
+from ...factors import Expression, FactorError, Node, parse, walk
 from .mechanisms import SLOT, SLOT_WINDOWS, Mechanism, find_mechanism, list_slot_values
 
 AVERAGES = frozenset({"ts_mean", "ts_sum", "ema", "decay_linear"})
@@ -63,11 +63,16 @@ def is_instance(expression: Expression, mechanism: Mechanism, direction: int, fi
     """
     if expression.code or not expression.fields <= {*mechanism.fields, *groups}:
         return False
+    return is_quantity(expression.canonical, mechanism, direction, fields, groups)
+
+
+def is_quantity(canonical: Node, mechanism: Mechanism, direction: int, fields: Names, groups: Names) -> bool:
+    """Return whether a canonical tree is a skeleton's quantity with the sign of `direction`; see `is_instance`."""
     sign = direction * mechanism.direction
-    patterns = _list_patterns(mechanism, fields, groups)
+    patterns = _index_patterns(mechanism, fields, groups).get(_list_fields(canonical), ())
     return any(
         sign == peel_sign * own and _is_ordered(pairs)
-        for peel_sign, node in _peel(expression.canonical)
+        for peel_sign, node in _peel(canonical)
         for pattern in patterns
         for own, pairs in _align(pattern, node)
     )
@@ -86,6 +91,7 @@ def _peel(node: Node) -> Iterator[tuple[int, Node]]:
         node = node.args[0]
 
 
+@lru_cache(maxsize=4096)
 def _split_sign(node: Node) -> tuple[int, Node]:
     """Return the sign of a tree, and the tree without it and without a constant factor."""
     if node.op == "neg":
@@ -161,6 +167,21 @@ def _list_patterns(mechanism: Mechanism, fields: Names, groups: Names) -> tuple[
             except FactorError:  # the market lacks a field of this skeleton
                 continue
     return tuple(dict.fromkeys(patterns))
+
+
+@cache
+def _index_patterns(mechanism: Mechanism, fields: Names, groups: Names) -> dict[Names, tuple[Node, ...]]:
+    """Return the patterns of a mechanism by the fields that they read: no other formula can equal one of them."""
+    index: dict[Names, tuple[Node, ...]] = {}
+    for pattern in _list_patterns(mechanism, fields, groups):
+        read = _list_fields(pattern)
+        index[read] = (*index.get(read, ()), pattern)
+    return index
+
+
+def _list_fields(node: Node) -> Names:
+    """Return the fields of a tree, sorted, each as often as it is read."""
+    return tuple(sorted(part.name for _, part in walk(node) if part.op == "field"))
 
 
 def _drop_rank(node: Node) -> Node:

@@ -208,12 +208,12 @@ class Context:
         rows = [row for row in self.rows("record", "decaying") if isinstance(row, dict) and row.get("id")]
         return [DecayingFactor(*(str(row.get(name, "")) for name in ("id", "mechanism", "since"))) for row in rows]
 
-    @property
+    @cached_property
     def fields(self) -> tuple[str, ...]:
         """The fields of this market."""
         return tuple(name for name in self.rows("language", "fields") if isinstance(name, str))
 
-    @property
+    @cached_property
     def groups(self) -> tuple[str, ...]:
         """The groupings of this market."""
         return tuple(name for name in self.rows("language", "groups") if isinstance(name, str))

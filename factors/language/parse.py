@@ -83,6 +83,30 @@ def express(node: Node, *, fields: Collection[str] | None = None, groups: Collec
     return _prove_expression(builder, builder.whole(as_syntax(node)), forgiving=False)
 
 
+def normalise_unchecked(
+    node: Node, *, fields: Collection[str] | None = None, groups: Collection[str] | None = None
+) -> tuple[Node, Node]:
+    """Return the canonical tree and the core that `express` gives a tree, before names, units and days are checked.
+
+    It takes a third of the time: whoever drops most trees for their form expresses the others only.
+
+    Raises
+    ------
+    ParseError
+        `express` would refuse the tree as well: it is too large, or a constant is no number.
+    """
+    if any(name != "window" for _, part in walk(node) for name, _ in part.params):
+        expression = express(node, fields=fields, groups=groups)  # a keyword equal to its default is left out
+        return expression.canonical, expression.core
+    _refuse_large(node, "")
+    _refuse_explosion(node, "")
+    try:
+        plain = canonicalise(node)
+    except BadConstant as refusal:
+        raise ParseError(str(refusal), stage="types", hint=CONSTANTS_HINT) from None
+    return plain, find_core(plain)
+
+
 @functools.lru_cache(maxsize=2048)
 def _parse(text: str, fields: frozenset[str], groups: frozenset[str], dialect: str, refuse_units: bool) -> Expression:
     if is_python(text):
