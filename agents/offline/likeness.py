@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from itertools import permutations, product
 
-from ...factors import Expression, FactorError, Node, parse, walk
+from ...factors import Expression, FactorError, Node, parse
 from .mechanisms import SLOT, SLOT_WINDOWS, Mechanism, find_mechanism, list_slot_values
 
 AVERAGES = frozenset({"ts_mean", "ts_sum", "ema", "decay_linear"})
@@ -181,7 +181,7 @@ def _index_patterns(mechanism: Mechanism, fields: Names, groups: Names) -> dict[
 
 def _list_fields(node: Node) -> Names:
     """Return the fields of a tree, sorted, each as often as it is read."""
-    return tuple(sorted(part.name for _, part in walk(node) if part.op == "field"))
+    return (node.name,) if node.op == "field" else tuple(sorted(name for arg in node.args for name in _list_fields(arg)))
 
 
 def _drop_rank(node: Node) -> Node:

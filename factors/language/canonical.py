@@ -21,6 +21,7 @@ from ..operators import OPERATORS
 from .definitions import expand_operator
 from .linear import (
     FRACTION_ONE,
+    FRACTION_ZERO,
     BadConstant,
     Linear,
     Product,
@@ -176,6 +177,9 @@ def _contract_product(product: Product) -> Node:
 
 def _normalise_sum(total: Linear) -> Scaled:
     """Return a sum as a coefficient and a body whose first term has coefficient 1."""
+    if len(total.terms) == 1 and not total.constant:  # of one term there is nothing to contract, sort or divide
+        ((body, coefficient),) = total.terms.items()
+        return coefficient, body
     total = _contract(total)
     if not total.terms:
         return total.constant, None
@@ -196,7 +200,7 @@ def _contract(total: Linear) -> Linear:
     """
     terms, constant = dict(total.terms), total.constant
     for body in sort_bodies(total.terms):
-        coefficient = terms.get(body, Fraction(0))
+        coefficient = terms.get(body, FRACTION_ZERO)
         if body.op == "delay" and coefficient and terms.get(body.args[0]) == -coefficient:
             del terms[body], terms[body.args[0]]
             change = Node("delta", body.args, body.params)

@@ -10,12 +10,18 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 
 from ..describe.render import render
 from .node import Node, call_node, number_node
 
 FRACTION_ONE = Fraction(1)
+FRACTION_ZERO = Fraction(0)
 MAX_CONSTANT = Fraction(10) ** 30
+SMALL_PART = 10**15
+"""Numerator and denominator below which a fraction is in range at sight: comparing fractions is slow."""
+EXACT_DIGITS = 10**12
+"""Whole numbers below which 12 significant digits round nothing."""
 
 
 class BadConstant(Exception):
@@ -27,14 +33,16 @@ class Linear:
     """A sum: coefficients by body, and a constant. A coefficient of 0 stays, since 0 * x is NaN where x is."""
 
     terms: dict[Node, Fraction] = field(default_factory=dict)
-    constant: Fraction = Fraction(0)
+    constant: Fraction = FRACTION_ZERO
 
     def plus(self, other: Linear, times: Fraction = FRACTION_ONE) -> Linear:
         """Return the sum with a multiple of another."""
         terms = dict(self.terms)
         for body, coefficient in other.terms.items():
-            terms[body] = check_constant(terms.get(body, Fraction(0)) + times * coefficient)
-        return Linear(terms, check_constant(self.constant + times * other.constant))
+            multiple = coefficient if times is FRACTION_ONE else times * coefficient
+            terms[body] = check_constant(terms[body] + multiple if body in terms else multiple)
+        constant = other.constant if times is FRACTION_ONE else times * other.constant
+        return Linear(terms, check_constant(self.constant + constant))
 
     def scale(self, factor: Fraction) -> Linear:
         """Return the sum with everything multiplied."""
@@ -43,11 +51,14 @@ class Linear:
 
 def check_constant(value: Fraction) -> Fraction:
     """Return a constant, refusing one that is out of range."""
+    if -SMALL_PART < value.numerator < SMALL_PART and value.denominator < SMALL_PART:
+        return value
     if abs(value) > MAX_CONSTANT or 0 < abs(value) < 1 / MAX_CONSTANT:
         raise BadConstant("a constant of the formula becomes too large or too small")
     return value
 
 
+@lru_cache(maxsize=4096)
 def to_fraction(value: float) -> Fraction:
     """Return a literal as the decimal fraction that it shows."""
     return Fraction(repr(value))
@@ -55,12 +66,17 @@ def to_fraction(value: float) -> Fraction:
 
 def round_to_float(value: Fraction) -> float:
     """Return a fraction as a float of 12 significant digits: far finer than the values, and equal sums meet."""
+    if value.denominator == 1 and -EXACT_DIGITS < value.numerator < EXACT_DIGITS:
+        return float(value.numerator)
     return float(f"{float(value):.12g}")
 
 
 def sort_bodies(bodies: Iterable[Node]) -> list[Node]:
     """Return nodes in the canonical order: numbers last, then by their formula."""
-    return sorted(bodies, key=lambda body: (body.op == "number", render(body)))
+    listed = list(bodies)
+    if len(listed) < 2:
+        return listed
+    return sorted(listed, key=lambda body: (body.op == "number", render(body)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,7 @@ def normalise_unchecked(
     ParseError
         `express` would refuse the tree as well: it is too large, or a constant is no number.
     """
-    if any(name != "window" for _, part in walk(node) for name, _ in part.params):
+    if _has_keyword(node):
         expression = express(node, fields=fields, groups=groups)  # a keyword equal to its default is left out
         return expression.canonical, expression.core
     _refuse_large(node, "")
@@ -105,6 +105,10 @@ def normalise_unchecked(
     except BadConstant as refusal:
         raise ParseError(str(refusal), stage="types", hint=CONSTANTS_HINT) from None
     return plain, find_core(plain)
+
+
+def _has_keyword(node: Node) -> bool:
+    return any(name != "window" for name, _ in node.params) or any(map(_has_keyword, node.args))
 
 
 @functools.lru_cache(maxsize=2048)
