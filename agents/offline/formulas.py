@@ -302,6 +302,8 @@ class Breeder:
         advised = [change["operator"] for change in advice if change.get("operator") in DIRECTED_CHANGES]
         cures = [operator for code in parent.weaknesses for operator in CURES.get(code, ())]
         names = list(dict.fromkeys(advised or cures))
+        if not names:
+            return {}
         falling = ORDER_DECAY ** np.arange(len(names))
         total = sum(CHANGE_WEIGHTS.values()) * DIRECTED_SHARE / (1.0 - DIRECTED_SHARE)
         return {name: float(total * weight / falling.sum()) for name, weight in zip(names, falling, strict=True)}

@@ -181,7 +181,9 @@ def _index_patterns(mechanism: Mechanism, fields: Names, groups: Names) -> dict[
 
 def _list_fields(node: Node) -> Names:
     """Return the fields of a tree, sorted, each as often as it is read."""
-    return (node.name,) if node.op == "field" else tuple(sorted(name for arg in node.args for name in _list_fields(arg)))
+    return (
+        (node.name,) if node.op == "field" else tuple(sorted(name for arg in node.args for name in _list_fields(arg)))
+    )
 
 
 def _drop_rank(node: Node) -> Node:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -79,8 +80,14 @@ def _step_window(node: Node, rng: np.random.Generator, ways: Sequence[int]) -> N
 
 def _step_on_ladder(window: float, steps: int) -> float:
     """Return the window `steps` rungs away from the rung nearest to this one."""
-    at = int(np.argmin([abs(np.log(rung / window)) for rung in LADDER]))
+    at = _find_rung(window)
     return float(LADDER[min(max(at + steps, 0), len(LADDER) - 1)])
+
+
+@lru_cache(maxsize=512)
+def _find_rung(window: float) -> int:
+    """Return the place of the nearest rung, by ratio; the lower one of two."""
+    return int(np.argmin([abs(np.log(rung / window)) for rung in LADDER]))
 
 
 def nudge_window(node: Node, _material: ChangeMaterial, rng: np.random.Generator) -> Node | None:

@@ -181,7 +181,7 @@ class LibraryValues:
 
     def beyond(self, values: Values, limit: float) -> Overlap | None:
         """Return the factor with the largest absolute rank correlation if that is above a limit, else None."""
-        closest = next(iter(self.nearest(values, 1, floor=limit, few=0)), None)
+        closest = next(iter(self._find_nearest(values, 1, sorted(self._rows), limit, least=limit)), None)
         return closest if closest and abs(closest.rank_correlation) > limit else None
 
     def nearest(
@@ -215,14 +215,20 @@ class LibraryValues:
         Every returned correlation is computed in full.
         """
         others = sorted(set(self._rows) - {but})
-        floor = floor if len(others) > few else 0.0
+        return self._find_nearest(values, top, others, floor if len(others) > few else 0.0)
+
+    def _find_nearest(
+        self, values: Values, top: int, others: Sequence[str], floor: float, least: float = 0.0
+    ) -> list[Overlap]:
+        """Return the nearest of some factors; see `nearest`. Those that cannot reach `least` are not computed."""
         sketch = self._sketcher.sketch(values)
         if not others or sketch.share == 0:  # on no day can it be correlated
             return [Overlap(name, 0.0) for name in others[:top]]
         store = self.sketched()
         estimates = estimate_correlations(sketch, store.sketches)
         bounds = estimates.most
-        places = [place for place, name in enumerate(store.names) if name in self._rows and name != but]
+        wanted = set(others)
+        places = [place for place, name in enumerate(store.names) if name in wanted and bounds[place] >= least]
         likeliest = sorted(places, key=lambda place: (-abs(estimates.rank_correlation[place]), store.names[place]))
         order, exact_matches = _order_days(values, self._window), list[tuple[float, str, float]]()
         for place in likeliest:

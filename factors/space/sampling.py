@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeVar
 
 import numpy as np
@@ -111,8 +112,7 @@ class _Sampler:
     def _grow(self, size: int, condition: bool) -> Node | None:
         if size <= 1 and not condition:
             return field_node(self.pick(self.grammar.fields))
-        operators = [OPERATORS[name] for name in self.grammar.operators]
-        fitting = [operator for operator in operators if self._fits(operator, size, condition)]
+        fitting = _list_fitting(self.grammar.operators, bool(self.grammar.groups), size, condition)
         wide = [operator for operator in fitting if len(operator.nodes) > 1]
         for _ in range(TRIES_PER_NODE if fitting else 0):
             tree = self._draw_call(
@@ -121,16 +121,6 @@ class _Sampler:
             if tree is not None and _is_typed(tree):
                 return tree
         return None
-
-    def _fits(self, operator: Operator, size: int, condition: bool) -> bool:
-        truth = operator.unit in ("comparison", "logic")
-        if truth != condition or (
-            not self.grammar.groups and any(argument.kind == "group" for argument in operator.nodes)
-        ):
-            return False
-        needs = sum(3 if argument.kind == "condition" else 1 for argument in operator.nodes)
-        compares = condition and not any(argument.kind == "condition" for argument in operator.nodes)
-        return compares or needs < size
 
     def _draw_call(self, operator: Operator, size: int) -> Node | None:
         parts = self._split_size(size - 1, len(operator.nodes))
@@ -177,3 +167,18 @@ def _is_typed(node: Node) -> bool:
     except UnitMismatch:
         return False
     return True
+
+
+@lru_cache(maxsize=512)
+def _list_fitting(names: tuple[str, ...], has_groups: bool, size: int, condition: bool) -> tuple[Operator, ...]:
+    """Return the operators that a tree of `size` nodes may begin with, a condition or not."""
+    return tuple(OPERATORS[name] for name in names if _fits(OPERATORS[name], has_groups, size, condition))
+
+
+def _fits(operator: Operator, has_groups: bool, size: int, condition: bool) -> bool:
+    truth = operator.unit in ("comparison", "logic")
+    if truth != condition or (not has_groups and any(argument.kind == "group" for argument in operator.nodes)):
+        return False
+    needs = sum(3 if argument.kind == "condition" else 1 for argument in operator.nodes)
+    compares = condition and not any(argument.kind == "condition" for argument in operator.nodes)
+    return compares or needs < size

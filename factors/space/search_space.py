@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 
 import numpy as np
@@ -99,17 +100,15 @@ class _StatementSampler:
         return Node(self._pick(("abs", "log", "rank", "zscore")), (self._draw_field(),))
 
     def _draw_over_time(self, operators: Sequence[str], args: tuple[Node, ...]) -> Node:
-        window = float(self.rng.choice(PLAIN_WINDOWS))
+        window = float(PLAIN_WINDOWS[int(self.rng.integers(len(PLAIN_WINDOWS)))])
         return Node(self._pick_by_kind(operators, OPERATOR_KINDS), args, (("window", window),))
 
     def _draw_field(self) -> Node:
         return Node("field", name=self._pick_by_kind(self.fields, (DRAWN_PRICES, ACTIVITY)))
 
-    def _pick_by_kind(self, names: Sequence[str], kinds: Sequence[Sequence[str]]) -> str:
+    def _pick_by_kind(self, names: Sequence[str], kinds: Sequence[tuple[str, ...]]) -> str:
         """Draw a kind, then one of its names; a name without a kind is a kind of its own."""
-        listed = [[name for name in kind if name in names] for kind in kinds]
-        alone = [[name] for name in names if not any(name in kind for kind in kinds)]
-        choices = [kind for kind in (*listed, *alone) if kind]
+        choices = _group_by_kind(tuple(names), tuple(kinds))
         return self._pick(choices[int(self.rng.integers(len(choices)))])
 
     def _select_operators(self, names: Sequence[str]) -> tuple[str, ...]:
@@ -117,3 +116,11 @@ class _StatementSampler:
 
     def _pick(self, names: Sequence[str]) -> str:
         return names[int(self.rng.integers(len(names)))]
+
+
+@lru_cache(maxsize=64)
+def _group_by_kind(names: tuple[str, ...], kinds: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
+    """Return the names of each kind that has some, then each name without a kind alone."""
+    listed = (tuple(name for name in kind if name in names) for kind in kinds)
+    alone = ((name,) for name in names if not any(name in kind for kind in kinds))
+    return tuple(kind for kind in (*listed, *alone) if kind)

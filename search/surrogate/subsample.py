@@ -103,15 +103,24 @@ class SubsampledPanel:
         prints = {text: self._cache[text] for text in texts if text in self._cache}
         for start in range(0, len(fresh), FORMULAS_PER_BATCH):
             part = fresh[start : start + FORMULAS_PER_BATCH]
-            values = self._engine.evaluate(part)
+            values = self._engine.evaluate(part, out=self._take_buffers(len(part)))
             prints.update(zip((formula.text for formula in part), map(self._rank_values, values), strict=True))
-            del values  # or two batches would be held at once
         for text in texts:
             self._cache[text] = prints[text]
             self._cache.move_to_end(text)
         while len(self._cache) > MAX_FINGERPRINTS_KEPT:
             self._cache.popitem(last=False)
         return [prints[text] for text in texts]
+
+    @cached_property
+    def _buffers(self) -> list[NDArray[np.float32]]:
+        return []
+
+    def _take_buffers(self, count: int) -> list[NDArray[np.float32]]:
+        """Return arrays for the values of a batch, used again by the next: new memory costs as much as a kernel."""
+        while len(self._buffers) < count:
+            self._buffers.append(np.empty(self._small_panel.universe.shape, np.float32))
+        return self._buffers[:count]
 
     def _rank_values(self, values: NDArray[np.float32]) -> RankFingerprint:
         sampled = np.ascontiguousarray(values[self._days])
