@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from alphaloom.factors import Node, bucket_windows, parse, render, sample
+from alphaloom.factors import FactorError, Node, bucket_windows, express, normalise_unchecked, parse, render, sample
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -171,3 +171,21 @@ def test_a_long_average_is_bucketed_by_its_span() -> None:
     assert bucket_windows(parse("macd(close, 12, 26)").canonical) != bucket_windows(
         parse("macd(close, 12, 120)").canonical
     )
+
+
+@given(SEEDS)
+def test_forms_without_checks_are_those_of_the_whole_reading(seed: int) -> None:
+    tree = sample(np.random.default_rng(seed), max_size=14).root
+    expression = express(tree)
+    assert normalise_unchecked(tree) == (expression.canonical, expression.core)
+
+
+@pytest.mark.parametrize("window", [5, 10, 20])
+def test_a_keyword_equal_to_its_default_is_left_out_of_the_forms(window: int) -> None:
+    tree = parse(f"ts_mean(close, {window}, min_periods=5)").root.with_params(min_periods=float(window))
+    assert normalise_unchecked(tree)[0] == parse(f"ts_mean(close, {window})").canonical
+
+
+def test_forms_of_a_constant_that_is_no_number_are_refused() -> None:
+    with pytest.raises(FactorError):
+        normalise_unchecked(Node("div", (parse("close").root, Node("number", value=0.0))))
