@@ -212,8 +212,8 @@ class Sample:
 class Samples:
     """Caches a sample for each panel, window and set of fields, independent of any run.
 
-    A sample takes 75 MB on a small panel, and more as scores enlarge the pool: too much for each run of a server with
-    two hundred callers.
+    A sample takes 75 MB on a small panel, the buffers of a batch beside (64 arrays of at most 64 names), and more as
+    scores enlarge the pool: too much for each run of a server with two hundred callers.
     """
 
     def __init__(self) -> None:
