@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +18,7 @@ from ..report.report import REPORT_FILE, render_run
 from ..report.sections.run_notes import read_run_notes
 from . import control
 from .access import REPORT_POLICY
-from .live import LOOK_SECONDS, LiveRequest, Opened, stream_page
+from .live import LiveRequest, stream_page
 from .pages import PageRequest, render
 
 if TYPE_CHECKING:
@@ -186,7 +185,6 @@ class RunReading:
         self._counted: Funnel | None = None
         self._scores: list[Evaluation] = []
         self._place = 0
-        self._looked_at, self._shown = -LOOK_SECONDS, ""
 
     @classmethod
     def of(cls, workspace: Path, run: str) -> RunReading:
@@ -209,19 +207,10 @@ class RunReading:
                 self._place = place
             return standing, list_factors(ledger, run, self._scores)
 
-    def render_standing(self, opened: Opened, name: str) -> str:
-        """Return where a run stands as HTML; it is read and written once a second, however many live pages ask."""
-        from ...evaluation import find_campaign
-
+    def read_standing(self, ledger: Ledger, run: Run) -> dict[str, Any]:
+        """Return where a run stands."""
         with self._lock:
-            if time.monotonic() - self._looked_at > LOOK_SECONDS / 2:
-                with opened() as ledger:
-                    run = find_campaign(ledger, name)
-                    standing = self._read_standing(ledger, run).record()
-                    phase = {"process_phase": control.read_phase(ledger, run.id)}
-                self._shown = render("standing.html.j2", standing | phase, None)
-                self._looked_at = time.monotonic()
-            return self._shown
+            return self._read_standing(ledger, run).record()
 
     def _read_standing(self, ledger: Ledger, run: Run) -> RunStanding:
         from ...campaign import Funnel
@@ -318,13 +307,17 @@ def stream_launch(live: LiveRequest) -> Response:
 
 def _render_standing(live: LiveRequest) -> str:
     """Return the standing of a run as HTML; empty where there is no such run."""
+    from ...evaluation import find_campaign
     from ...ledger import AlphaloomError
 
-    name = live.request.path_params["run"]
     try:
-        return RunReading.of(live.workspace, name).render_standing(live.opened, name)
+        with live.opened() as ledger:
+            run = find_campaign(ledger, live.request.path_params["run"])
+            standing = RunReading.of(live.workspace, run.id).read_standing(ledger, run)
+            phase = {"process_phase": control.read_phase(ledger, run.id)}
     except AlphaloomError:
         return ""
+    return render("standing.html.j2", standing | phase, None)
 
 
 def _render_launch(live: LiveRequest) -> str:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from anyio import CapacityLimiter, to_thread
@@ -36,9 +39,34 @@ class LiveRequest:
     request: Request
 
 
+class SharedTexts:
+    """What live pages show: written once a second for each address, however many pages follow it.
+
+    So nothing in it may depend on who watches.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._texts = dict[tuple[Path, str], tuple[float, str]]()
+
+    def read(self, live: LiveRequest, write: Callable[[LiveRequest], str]) -> str:
+        """Return the text of an address; it is written anew where it is older than half a second."""
+        place = (live.workspace, f"{live.request.url.path}?{live.request.url.query}")
+        with self._lock:
+            at, text = self._texts.pop(place, (-math.inf, ""))
+            if time.monotonic() - at > LOOK_SECONDS / 2:
+                text = write(live)
+                at = time.monotonic()
+            self._texts[place] = at, text
+            while len(self._texts) > MAX_STREAMS:
+                self._texts.pop(next(iter(self._texts)))
+            return text
+
+
 Stream = Callable[[LiveRequest], Response]
 _open_streams = 0
 _looking = CapacityLimiter(LOOKING_THREADS)
+_texts = SharedTexts()
 
 
 def stream_page(live: LiveRequest, read: Callable[[LiveRequest], str]) -> Response:
@@ -50,7 +78,7 @@ def stream_page(live: LiveRequest, read: Callable[[LiveRequest], str]) -> Respon
 
 async def _watch(live: LiveRequest, read: Callable[[LiveRequest], str]) -> AsyncIterator[str]:
     def look() -> str:
-        return read(live) if live.admits() else ""
+        return _texts.read(live, read) if live.admits() else ""
 
     global _open_streams
     _open_streams += 1
