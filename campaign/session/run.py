@@ -79,9 +79,7 @@ def preview_session(ledger: Ledger, name: str, data: BookData, request: PlanRequ
     agreement = agree(ledger.workspace, KeyFolder.of_user(), now.date())
     close = _read_agreed(ledger, name, data, now, agreement)
     refuse_old(close)
-    gate, spans = _make_gate(ledger, close, data, request)
-    plan = plan_session(close, request, _find_hours(request, spans, now))
-    refuse_schedule(plan, gate.limits)
+    plan, gate = _plan(ledger, close, data, request, now)
     _quote(gate, plan)
     arrivals, rulings = {parent.asset: parent.arrival_e4 for parent in plan.parents}, list[OrderRuling]()
     for order in plan.children:
@@ -133,9 +131,7 @@ def execute_session(
             plan = restore_plan(close, found.plan)
             gate, _ = _make_gate(ledger, close, data, plan.request)
         else:
-            gate, spans = _make_gate(ledger, close, data, request)
-            plan = plan_session(close, request, _find_hours(request, spans, now))
-            refuse_schedule(plan, gate.limits)
+            plan, gate = _plan(ledger, close, data, request, now)
         watch = watch or SessionWatch()
         watch.planned(plan)
         if found.done is not None and found.measured is not None:
@@ -150,8 +146,17 @@ def execute_session(
             orders = engine.run(plan.children, plan.closes_us)
             if orders.done is not None and orders.measured is None:
                 record.record_measured(measure_session(plan, orders, venue, data.panel, row))
-                orders = record.read()
-            return SessionRun(plan, orders)
+            return SessionRun(plan, record.read())
+
+
+def _plan(
+    ledger: Ledger, close: BookClose, data: BookData, request: PlanRequest, now: datetime
+) -> tuple[SessionPlan, OrderGate]:
+    """Return the plan of a session that has none on record, and the order gate before it."""
+    gate, spans = _make_gate(ledger, close, data, request)
+    plan = plan_session(close, request, _find_hours(request, spans, now))
+    refuse_schedule(plan, gate.limits)
+    return plan, gate
 
 
 def _find_hours(request: PlanRequest, spans: tuple[tuple[int, int], ...], now: datetime) -> SessionHours:

@@ -7,6 +7,7 @@ import signal
 import tempfile
 import time
 from contextlib import ExitStack
+from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -105,19 +106,9 @@ def venue(
 
     if prices and panel:
         raise typer.BadParameter("one of --prices and --panel", param_hint="--panel")
-    traded = read_prices(prices) if prices else None
-    opens = _read_opens(panel) if panel else None
-    settings = ExchangeSettings(
-        seed,
-        traded,
-        partial_fills,
-        int(rejects),
-        drop_copy,
-        guard,
-        mass_cancels=not refuse_mass_cancels,
-        opens=opens,
-        wrong_copies_bp=int(wrong_copies),
-    )
+    traded, opens = read_prices(prices) if prices else None, _read_opens(panel) if panel else None
+    settings = ExchangeSettings(seed, traded, partial_fills, int(rejects), drop_copy, guard)
+    settings = replace(settings, mass_cancels=not refuse_mass_cancels, opens=opens, wrong_copies_bp=int(wrong_copies))
     faults = VenueFaults(seed, int(disconnects), int(malformed))
     _serve(port, folder, Exchange(settings), AcceptorSettings(latency_ms * US_PER_MS, faults, not keep_orders))
 
