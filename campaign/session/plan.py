@@ -463,16 +463,30 @@ def restore_plan(close: BookClose, body: Mapping[str, Any]) -> SessionPlan:
     parents = tuple(
         ParentOrder(approved[row["asset"]], row["shares"], row["arrival_e4"], close.session) for row in body["parents"]
     )
-    request = PlanRequest(body["venue"], body["lot_shares"], body["located"], body["schedule"])
+    body = {**_plan_without_schedule(body), **body}
     return SessionPlan(
         close,
-        request,
+        PlanRequest(body["venue"], body["lot_shares"], body["located"], body["schedule"]),
         tuple((opens, closes) for opens, closes in body["spans"]),
         ScheduleSettings.model_validate_json(json.dumps(body["schedule_settings"])),
         parents,
         tuple(LeftOut(*row) for row in body["left_out"]),
-        {one.id: ParentCut.restore(row) for one, row in zip(parents, body["parents"], strict=True)},
+        {
+            one.id: ParentCut.restore({**_cut_without_schedule(body, row), **row})
+            for one, row in zip(parents, body["parents"], strict=True)
+        },
     )
+
+
+def _plan_without_schedule(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a plan lacks that was recorded before there were schedules."""
+    return {"spans": [[body["opens_us"], body["closes_us"]]], "schedule": "market", "schedule_settings": {}}
+
+
+def _cut_without_schedule(body: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a parent of such a plan lacks: it was one order at the opening, without an estimate."""
+    past = {"day_shares": None, "volatility_bp": None}
+    return {"past": past, "slices": [[body["opens_us"], abs(row["shares"])]], "expected": None}
 
 
 def _list_prices(row: Mapping[str, Any]) -> list[Any]:

@@ -10,11 +10,21 @@ from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from alphaloom.campaign import BookData, BookSettings, PlanRequest, SessionRun, execute_session, open_book, step_book
+from alphaloom.campaign import (
+    BookData,
+    BookSettings,
+    PlanRequest,
+    SessionRun,
+    execute_session,
+    list_steps,
+    open_book,
+    step_book,
+)
 from alphaloom.desk.cli.main import run_command
 from alphaloom.execution import ExecutionError, HaltSwitch, list_tripped
 from alphaloom.execution.guard import BEAT_FILE
@@ -72,11 +82,11 @@ def spend(ledger: Ledger, panel: Panel) -> Panel:
     return panel
 
 
-def add_call(ledger: Ledger, **changed: object) -> None:
+def add_call(ledger: Ledger, **changed: Any) -> None:
     """Record one more call of the run whose factors the book trades, the last one but for some fields."""
-    (run,) = ledger.events.last(f"book-{BOOK}", "book.step").body["library"]["books"]  # type: ignore[union-attr]
+    (run,) = list_steps(ledger, f"book-{BOOK}")[-1]["library"]["books"]
     last: ModelCall = ledger.calls.of(run)[-1]
-    ledger.calls.add(replace(last, key="f" * 64, attempts=1, **changed))  # type: ignore[arg-type]
+    ledger.calls.add(replace(last, key="f" * 64, attempts=1, **changed))
 
 
 def edit_the_decision(ledger: Ledger, panel: Panel) -> Panel:
@@ -108,7 +118,7 @@ def lose(ledger: Ledger, panel: Panel) -> Panel:
 def fall_against(ledger: Ledger, panel: Panel, limits: str) -> Panel:
     """Step the book through a day that closes a tenth against each of its targets."""
     (ledger.workspace / "execution.yaml").write_text(f"breakers: {{{limits}}}\n")
-    targets = ledger.events.last(f"book-{BOOK}", "book.step").body["approved"]  # type: ignore[union-attr]  # there is one
+    targets = list_steps(ledger, f"book-{BOOK}")[-1]["approved"]
     close, row = panel.fields["close"].copy(), panel.days - LEFT
     for name, target in targets.items():
         column = panel.symbols.index(name)

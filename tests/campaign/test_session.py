@@ -27,7 +27,7 @@ from alphaloom.campaign import (
     step_book,
 )
 from alphaloom.campaign.session.cutting import NamePast, SessionHours
-from alphaloom.campaign.session.plan import plan_session
+from alphaloom.campaign.session.plan import plan_session, restore_plan
 from alphaloom.desk.cli.main import run_command
 from alphaloom.evaluation import add_by_hand
 from alphaloom.execution import (
@@ -330,3 +330,14 @@ def test_the_commands_execute_show_and_cancel(capsys: pytest.CaptureFixture[str]
         assert sum(child["filled"] for child in row["children"]) == row["filled"]
     assert run_command(["book", "step", "paper", *data, "--until", days[2]]) == 0
     assert run_command(["book", "replay", "paper", *here]) == 0
+
+
+def test_a_plan_from_before_schedules_goes_on_as_market_orders(ledger: Ledger, panel: Panel) -> None:
+    step(ledger, "older", panel, 2)
+    plan = preview_session(ledger, "older", BookData(panel.rows(0, panel.days - 1), "small"), PAPER, LATER).plan
+    new = {"spans", "schedule", "schedule_settings", "cost_model", "expected_slippage"}
+    body = {name: part for name, part in plan.record().items() if name not in new}
+    rows = [{k: v for k, v in row.items() if k not in {"past", "slices", "expected"}} for row in body["parents"]]
+    again = restore_plan(plan.close, body | {"parents": rows})
+    assert again.children == plan.children
+    assert again.request == plan.request

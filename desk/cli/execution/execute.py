@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -32,6 +32,7 @@ from ..run_lookup import open_record
 if TYPE_CHECKING:
     from ....campaign import SessionPlan, SessionRun, SessionWatch
     from ....execution import OrderState
+    from ....execution.schedule import Algorithm
     from ....ledger import Ledger
 
 BookName = Annotated[str, typer.Argument(metavar="BOOK", help="The book's name.")]
@@ -92,7 +93,7 @@ def execute(
         raise DeskError("There is no such venue.", field="--venue", got=venue, allowed=", ".join(VENUES))
     if schedule not in ALGORITHMS:
         raise DeskError("There is no such schedule.", field="--schedule", got=schedule, allowed=", ".join(ALGORITHMS))
-    request = PlanRequest(venue, lot, _read_locates(locates), schedule)  # type: ignore[arg-type]  # one of the words
+    request = PlanRequest(venue, lot, _read_locates(locates), cast("Algorithm", schedule))
     now = datetime.now(UTC)
     with open_record(workspace or DEFAULT_WORKSPACE) as ledger:
         data = _read_data(ledger, name, DataOptions(campaign, panel, sectors, None, workspace))
