@@ -295,7 +295,8 @@ class OrderEngine:
         """Tell the gate of all orders and reports on record, in their order."""
         for one in self._session.trail:
             if isinstance(one, ExecutionReport):
-                self._apply(one)
+                if one.order in self._session.orders:  # a stray one halted everything, and two people let it go on
+                    self._apply(one)
             elif one.passed:
                 self._gate.adopt(one.order, one.at_us)
 

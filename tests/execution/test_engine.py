@@ -154,6 +154,10 @@ def test_a_report_that_cannot_be_halts_the_workspace(ledger: Ledger, switch: Hal
     assert "silent reported" in halt.reason
     assert session.done is None
     assert len(session.orders) < 3
+    switch.release(Halt("asked the venue", "ann", OPEN_US + 1), "bob")
+    ended = make_engine(ledger, make_paper(children), make_gate(children), switch).run(children, CLOSE_US)
+    assert ended.done is not None
+    assert len(ended.orders) == 3
 
 
 def test_one_session_has_one_plan(ledger: Ledger) -> None:
