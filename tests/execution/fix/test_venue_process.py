@@ -156,7 +156,7 @@ def test_everything_that_goes_wrong_on_demand_at_once(tmp_path: Path) -> None:
 
 
 def test_kills_of_either_side_leave_each_order_once_or_unsent(tmp_path: Path) -> None:
-    assert sum(kill_at_random(tmp_path, 300, 4, "own", seed=1).values()) == 300
+    assert sum(kill_at_random(tmp_path, 1_000, 4, "own", seed=1).values()) == 1_000
 
 
 def test_a_lost_session_loses_its_orders_unless_they_are_kept(tmp_path: Path) -> None:
