@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..native import memory
+from ..native import shared_memory
 from .frames import Frames
 from .text import TEXT_BYTES, clean
 
@@ -59,13 +59,13 @@ class PanelFile:
         head = json.dumps({"days": days, "symbols": frames.symbols, "fields": frames.names}).encode()
         start = align_to_page(8 + len(head))
         places, size = place_fields(start, *frames.shape, len(frames.names))
-        descriptor = memory.create_file("panel", size)
+        descriptor = shared_memory.create_file("panel", size)
         with mmap.mmap(descriptor, size) as area:
             area[: 8 + len(head)] = struct.pack("=Q", len(head)) + head
             area[start : start + 8 * days] = frames.dates.astype(np.int64).tobytes()
             for place, values in zip(places, frames.fields.values(), strict=True):
                 np.frombuffer(area, np.float64, values.size, place)[:] = values.ravel()
-        memory.seal_whole(descriptor)
+        shared_memory.seal_whole(descriptor)
         return cls(descriptor)
 
 
@@ -100,8 +100,8 @@ class CallFile:
         self.shape = shape
         self.values_bytes = 8 * shape[0] * shape[1]
         size = self.values_bytes + max(len(code), TEXT_BYTES)
-        self.descriptor = memory.create_file("answer", size)
-        memory.seal_size(self.descriptor)
+        self.descriptor = shared_memory.create_file("answer", size)
+        shared_memory.seal_size(self.descriptor)
         os.pwrite(self.descriptor, code, self.values_bytes)
 
     def values(self) -> NDArray[np.float64]:

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..native import memory
+from ..native import shared_memory
 from .channel import CRASHED, GOOD_RESULT, OUT_OF_MEMORY, WRONG_RESULT, align_to_page, place_fields
 from .text import TEXT_BYTES
 
@@ -44,34 +44,34 @@ def read_panel(descriptor: int, rows: int) -> JailPanel:
     later row is in memory. In both cases the arrays are read-only, and pandas copies before it writes.
     """
     size = os.fstat(descriptor).st_size
-    address = memory.map_file(descriptor, size, write=False)
+    address = shared_memory.map_file(descriptor, size, write=False)
     os.close(descriptor)
-    days = int(_read_head(memory.view(address, size))[0]["days"])
+    days = int(_read_head(shared_memory.view(address, size))[0]["days"])
     if not 0 <= rows <= days:  # the next field follows the last day
         raise ValueError(f"the panel has {days} days, not {rows}")
     if rows < days:
         address, size = _copy_shortened(address, size, rows)
-    return _build_frames(memory.view(address, size))
+    return _build_frames(shared_memory.view(address, size))
 
 
 def _copy_shortened(whole: int, size: int, rows: int) -> tuple[int, int]:
     """Copy the first `rows` days of a panel's file, unmap the file, and return address and size of the copy."""
-    source = memory.view(whole, size)
+    source = shared_memory.view(whole, size)
     head, start = _read_head(source)
     days, symbols, fields = int(head["days"]), len(head["symbols"]), len(head["fields"])
     new = json.dumps({**head, "days": rows}).encode()
     begin = align_to_page(8 + len(new))
     old_places, _ = place_fields(start, days, symbols, fields)
     new_places, length = place_fields(begin, rows, symbols, fields)
-    part = memory.map_anonymous(length)
+    part = shared_memory.map_anonymous(length)
     ctypes.memmove(part, struct.pack("=Q", len(new)) + new, 8 + len(new))
     for to, origin, width in [
         (begin, start, 8 * rows),
         *((to, origin, 8 * rows * symbols) for to, origin in zip(new_places, old_places, strict=True)),
     ]:
         ctypes.memmove(part + to, whole + origin, width)
-    memory.release(whole, size)
-    memory.make_read_only(part, length)
+    shared_memory.release(whole, size)
+    shared_memory.make_read_only(part, length)
     return part, length
 
 

@@ -16,7 +16,7 @@ import random
 import socket
 from dataclasses import dataclass
 
-from ..native import landlock, memory, privileges, seccomp
+from ..native import landlock, privileges, seccomp, shared_memory
 from ..native.libc import PrimitiveMissing, name_primitive, syscall
 from . import child
 
@@ -78,7 +78,7 @@ def enter(lock: JailLock, task: JailTask, descriptors: tuple[int, int, int, int]
         _sort(descriptors)
         panel = child.read_panel(_PANEL_FD, task.rows)
         size = os.fstat(_ANSWER_FD).st_size
-        address = memory.map_file(_ANSWER_FD, size, write=True)
+        address = shared_memory.map_file(_ANSWER_FD, size, write=True)
         os.close(_ANSWER_FD)
         room = 8 * next(iter(panel.values())).size
         code = ctypes.string_at(address + room, task.code_bytes)

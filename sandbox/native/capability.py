@@ -230,10 +230,10 @@ def _try_seccomp() -> str:
 
 
 def _try_memory() -> str:
-    from . import memory
+    from . import shared_memory
 
-    descriptor = memory.create_file("probe", 4096)
-    memory.seal_whole(descriptor)
+    descriptor = shared_memory.create_file("probe", 4096)
+    shared_memory.seal_whole(descriptor)
     os.pidfd_open(os.getpid())
     return "sealed"
 
