@@ -61,3 +61,9 @@ def test_a_link_to_nothing_is_found(tmp_path: Path) -> None:
 def test_every_page_stands_in_the_table_of_contents(contents: str) -> None:
     page = ROOT / contents
     assert [path.name for path in PAGES if path not in {*named(page), page, ROOT / "docs" / "index.md"}] == []
+
+
+def test_every_file_that_the_architecture_names_is_there() -> None:
+    named_files = re.findall(r"`([\w./]+/[\w./]+\.py)`", prose(ROOT / "ARCHITECTURE.md"))
+    assert len(named_files) > 10
+    assert [name for name in named_files if not (ROOT / name).is_file()] == []
