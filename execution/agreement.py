@@ -303,7 +303,7 @@ def require_agreement(signed: SignedPolicy, policy: Policy, execution: Execution
     )
     for field, found, allowed in own:
         if found != allowed:
-            raise _refusal(f"The {field} policy of this node is not the signed one.", field, found, allowed)
+            raise _refusal(f"The {field} policy of this machine is not the signed one.", field, found, allowed)
 
 
 def _refusal(message: str, field: str, got: object, allowed: str, hint: str = SIGN_HINT) -> ExecutionError:

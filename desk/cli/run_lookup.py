@@ -142,13 +142,23 @@ def read_ledger(place: Path, work: Callable[[Ledger], T]) -> T:
     return Ledger.read(place, work)
 
 
+def require_folder(place: Path) -> Path:
+    """Return the folder of a workspace, with or without a record, or raise `WorkspaceError`."""
+    from ...ledger import WorkspaceError
+
+    if not place.is_dir():
+        hint = "Name the folder of a workspace with --workspace DIR."
+        raise WorkspaceError(f"There is no workspace at {place}.", field="--workspace", got=str(place), hint=hint)
+    return place
+
+
 def _find_record(place: Path) -> Path:
     """Return a folder that holds a record, or raise `WorkspaceError`."""
     from ...ledger import WorkspaceError
     from ...ledger.database import has_record
 
     if not has_record(place):
-        reason = "there is no ledger in it" if place.is_dir() else "it is not there"
+        reason = "there is no ledger in it" if place.is_dir() else "the folder does not exist"
         hint = "Name a workspace with --workspace DIR, or begin one: alphaloom run, or alphaloom library add."
         raise WorkspaceError(f"There is no record at {place}: {reason}.", field="--workspace", hint=hint)
     return place

@@ -82,7 +82,7 @@ def said(capsys: Capture, *arguments: str, code: int = 0) -> str:
 
 
 def test_without_a_workspace_nothing_is_made(capsys: Capture, tmp_path: Path) -> None:
-    assert "There is no record at .alphaloom: it is not there" in said(capsys, "list", code=2)
+    assert "There is no record at .alphaloom: the folder does not exist" in said(capsys, "list", code=2)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -71,3 +71,13 @@ def test_two_policies_differ_or_not(mine: Path, capsys: pytest.CaptureFixture[st
     assert "until 2027-06-30" in capsys.readouterr().out
     assert run_command(["risk", "policy", "diff", str(mine), str(mine)]) == 0
     assert "the same limits" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", [["signed"], ["sign", "--by", "ada", "--until", "2199-12-31"]])
+def test_limits_of_a_folder_that_does_not_exist_are_not_signed(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ALPHALOOM_KEYS", str(tmp_path / "keys"))
+    assert run_command(["risk", "policy", *words, "--workspace", str(tmp_path / "nowhere"), "--json"]) == 2
+    assert json.loads(capsys.readouterr().out)["field"] == "--workspace"
+    assert list(tmp_path.iterdir()) == []

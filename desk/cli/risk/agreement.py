@@ -1,4 +1,4 @@
-"""The commands by which people agree on the policies under which a node may trade: keys, signatures, and who signed."""
+"""The commands by which people agree on the policies under which a machine trades: keys, signatures, who signed."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ...errors import DeskError
 from ...facts.standing import DEFAULT_WORKSPACE
 from ..console import print_object, print_plain
 from ..options import AsJson, By, Workspace, signer_name
+from ..run_lookup import require_folder
 from .policy_facts import read_today
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def key(by: By = None, as_json: AsJson = False) -> None:
     """Print the public key with which you sign policies; the key is made if it is not there.
 
     The private half stays in the folder of your keys. The public one goes into agreement.yaml, which stands in the
-    folder of the keys of each node that trades.
+    folder of the keys of each machine that trades.
     """
     from ....execution import AGREEMENT_FILE, POLICY_KEY, make_signer, read_agreement
     from ....ledger import find_account
@@ -40,7 +41,7 @@ def key(by: By = None, as_json: AsJson = False) -> None:
         print_object({"name": signer.name, "key": str(signer.verifier), "file": str(keys.folder / POLICY_KEY)})
         return
     print_plain(str(signer.verifier))
-    print_plain(f"Nodes that ask for it name it under keys in {AGREEMENT_FILE}, in the folder of their keys, such as")
+    print_plain(f"Machines that ask for it name it under keys in {AGREEMENT_FILE} in the folder of their keys, such as")
     print_plain(f"{keys.folder / AGREEMENT_FILE}. The private key is {keys.folder / POLICY_KEY}.")
 
 
@@ -56,13 +57,14 @@ def sign(
     """Sign the limits of a workspace: policy.yaml and execution.yaml as they are now.
 
     The first signature begins policy.signed in the workspace, with the next number; those of others are added to it
-    while neither file changes. Pass that file on to the other signers, and then with both policies to every node.
+    while neither file changes. Pass that file on to the other signers, and then with both policies to every machine
+    that trades.
     """
     from ....execution import SIGNED_POLICY_FILE, make_signer, read_agreement, sign_policy
     from ....ledger.files import write_whole
     from ....ledger.log import KeyFolder
 
-    place, keys = workspace or DEFAULT_WORKSPACE, KeyFolder.of_user()
+    place, keys = require_folder(workspace or DEFAULT_WORKSPACE), KeyFolder.of_user()
     rules = read_agreement(keys)
     listed = _find_listed(keys, rules)
     name = signer_name(by if by is not None else listed or None, place, "risk:approve")
@@ -81,14 +83,14 @@ def sign(
 
 
 def signed(workspace: Workspace = None, as_json: AsJson = False) -> None:
-    """Say who signed the limits of a workspace, whose signature is missing, and whether this node may trade.
+    """Say who signed the limits of a workspace, whose signature is missing, and whether this machine may trade.
 
-    Whose signatures count stands in agreement.yaml in the folder of this node's keys. Exit code 1: alphaloom execute
+    Whose signatures count stands in agreement.yaml in the folder of this machine's keys. Exit code 1: alphaloom execute
     would refuse.
     """
     from ....ledger.log import KeyFolder
 
-    facts = describe_agreement(workspace or DEFAULT_WORKSPACE, KeyFolder.of_user(), read_today())
+    facts = describe_agreement(require_folder(workspace or DEFAULT_WORKSPACE), KeyFolder.of_user(), read_today())
     if as_json:
         print_object(facts)
     else:
@@ -98,7 +100,7 @@ def signed(workspace: Workspace = None, as_json: AsJson = False) -> None:
 
 
 def describe_agreement(workspace: Path, keys: KeyFolder, today: date) -> dict[str, Any]:
-    """Return who signed the policies of a workspace, who has not, and why a node with these keys would not trade."""
+    """Return who signed the policies of a workspace, who has not, and why a machine with these keys would not trade."""
     from ....execution import ExecutionError, agree, read_agreement
     from ....ledger.log import VerifierKey
 
@@ -176,7 +178,7 @@ def _find_listed(keys: KeyFolder, rules: AgreementRules) -> str:
 
 def _warn_unlisted(rules: AgreementRules, signer: SigningKey) -> None:
     if rules.keys and signer.verifier not in rules.verifiers:
-        print_plain(f"It does not count on this node: {signer.verifier} is not among the keys of agreement.yaml.")
+        print_plain(f"It does not count on this machine: {signer.verifier} is not among the keys of agreement.yaml.")
 
 
 def _print_agreement(facts: Mapping[str, Any]) -> None:
@@ -184,17 +186,18 @@ def _print_agreement(facts: Mapping[str, Any]) -> None:
     if found:
         print_plain(f"policy.signed: number {found['number']}, until {found['until']}.")
         for name in ("risk", "execution"):
-            same = "this node's" if found[name] == facts["own"][name] else f"NOT this node's, {facts['own'][name][:16]}"
+            own = facts["own"][name]
+            same = "this machine's" if found[name] == own else f"NOT this machine's, {own[:16]}"
             print_plain(f"{name} policy {found[name][:16]}: {same}.")
     else:
         print_plain("Nobody has signed: there is no policy.signed.")
     for one in facts["keys"]:
         print_plain(f"{'signed' if one['signed'] else 'MISSING'}: {one['name']}")
     if facts["others"]:
-        print_plain(f"Signed by keys that this node does not ask for, and not verified: {', '.join(facts['others'])}.")
+        print_plain(f"Signed by keys that are not in agreement.yaml, and not verified: {', '.join(facts['others'])}.")
     if not facts["asked"]:
-        print_plain("This node asks for no signature: the folder of its keys has no agreement.yaml.")
+        print_plain("This machine asks for no signatures: the folder of its keys has no agreement.yaml.")
     elif facts["refused"]:
         print_plain(f"alphaloom execute refuses: {facts['refused']} Needed: {facts['needed']} of {len(facts['keys'])}.")
     else:
-        print_plain(f"Agreed: {facts['needed']} of {len(facts['keys'])} are needed. This node may trade under it.")
+        print_plain(f"Agreed: {facts['needed']} of {len(facts['keys'])} are needed. This machine may trade under it.")
