@@ -35,6 +35,15 @@ def number(value: object, digits: int = 3, *, sign: bool = False) -> str:
     return text.replace("-", MINUS)
 
 
+def currency(value: object, *, sign: bool = False) -> str:
+    """Return money in the prices' currency: two decimals and thousands separators."""
+    real = _parse_finite(value)
+    if real is None:
+        return DASH
+    text = f"{real:+,.2f}" if sign else f"{real:,.2f}"
+    return text.replace("-", MINUS)
+
+
 def p_value_text(value: object) -> str:
     """Return a p-value with two significant digits."""
     real = _parse_finite(value)

@@ -131,7 +131,7 @@ class LibraryWatch:
             return FactorReading(entry, before, lacking=message)
         if first >= stop:
             since = max(entry.terms.judged_to, self._last_closed_day)
-            return FactorReading(entry, before, lacking=f"no complete new day: days count after {since}")
+            return FactorReading(entry, before, lacking=f"no complete new day yet; days after {since} count")
         try:
             daily = self._score_days(entry, entry.terms, slice(max(first, lead), stop))
         except (PythonRefused, NeedsSandbox) as error:  # only this factor fails; the others are watched

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from ..figures import count, number, plural
+from ..figures import count, currency, plural
 
 if TYPE_CHECKING:
     from ...campaign import BookFlow, BookOrder, BookStep
@@ -78,11 +78,12 @@ def list_notes(one: BookStep) -> list[str]:
 def say_step(one: BookStep) -> str:
     """Return a step in one line for a person."""
     facts = tell_step(one)
-    paid = f", {number(one.flow, 2, sign=True)} paid in" if one.flow else ""
+    paid = f", {currency(one.flow, sign=True)} paid in" if one.flow else ""
+    late = "; late: recorded after its session had begun" if one.late else ""
     return (
-        f"{one.day}: equity {number(facts['equity'], 2)}{paid}, {plural(facts['fills'], 'fill')}; for "
+        f"{one.day}: equity {currency(facts['equity'])}{paid}, {plural(facts['fills'], 'fill')}; for "
         f"{one.decided_for} {count(facts['approved'])} approved, {count(facts['refused'])} refused"
-        f"{'; late' if one.late else ''}{MODE_WORDS[one.mode]}{''.join(f'; {note}' for note in list_notes(one))}"
+        f"{late}{MODE_WORDS[one.mode]}{''.join(f'; {note}' for note in list_notes(one))}"
     )
 
 

@@ -398,7 +398,7 @@ def test_the_commands(
     assert run_command(["book", "deposit", "paper", "1000", "--by", "Ada", *place]) == 0
     assert run_command(["book", "withdraw", "paper", "400", "--by", "Ada", *place]) == 0
     assert run_command(["book", "show", "paper", *place]) == 0
-    assert ": 1000.00 paid in by Ada" in capsys.readouterr().out
+    assert ": 1,000.00 paid in by Ada" in capsys.readouterr().out
     assert run_command(["book", "halt", "paper", "--by", "Ada", "--reason", "a fire", *place]) == 0
     capsys.readouterr()
     assert run_command(["book", "show", "paper", *place]) == 0

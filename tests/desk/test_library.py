@@ -315,7 +315,7 @@ def test_a_panel_of_other_names_is_told_and_leaves_nothing(capsys: Capture, ledg
     answer = told(capsys, "watch", "--campaign", "file.yaml")
     assert answer["new_days"] == 0
     assert all("no complete new day" in row["lacking"] for row in answer["factors"])
-    assert "not scored: no complete new day: days count after 2019-12-31" in said(
+    assert "not scored: no complete new day yet; days after 2019-12-31 count" in said(
         capsys, "watch", "--campaign", "file.yaml"
     )
     assert ledger.library.sightings(parse(KEPT).id) == []

@@ -14,8 +14,8 @@ import typer
 
 from ...errors import DeskError
 from ...facts.books import STEP_COLUMNS, read_book_facts, say_step, tell_step
-from ...facts.standing import DEFAULT_WORKSPACE
-from ...figures import number, plural
+from ...facts.standing import DEFAULT_WORKSPACE, workspace_option
+from ...figures import currency, plural
 from ..console import make_text, print_object, print_plain, stderr_console
 from ..options import (
     PASSWORD_FILE_VARIABLE,
@@ -79,7 +79,7 @@ def open_new(
             max_volume_share=max_volume_share,
         )
         open_book(ledger, name, settings, _read_clock())
-    print_plain(f"Open: {name}. The first step: alphaloom book step {name} --panel FILE")
+    print_plain(f"Open: {name}. The first step: alphaloom book step {name} --panel FILE{workspace_option(workspace)}")
 
 
 Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is kept with the record.")]
@@ -206,7 +206,7 @@ def _pay(name: str, amount: float, by: str, workspace: Path | None, *, as_json: 
         return
     said = "paid in" if amount > 0 else "to be paid out"
     when = f"with the first step of a day after {flow.at[:10]}"
-    print_plain(f"Recorded as flow {flow.key}: {number(abs(amount), 2)} {said} by {flow.by}, {when}.")
+    print_plain(f"Recorded as flow {flow.key}: {currency(abs(amount))} {said} by {flow.by}, {when}.")
 
 
 @app.command()
@@ -230,7 +230,7 @@ def show(
     else:
         from .page import print_book
 
-        print_book(facts)
+        print_book(facts, workspace_option(workspace))
 
 
 @app.command()

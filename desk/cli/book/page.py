@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ....portfolio import CASH
-from ...figures import count, number, percent, plural
+from ...figures import count, currency, number, percent, plural
 from ..console import print_plain, stdout_console
 
 if TYPE_CHECKING:
@@ -18,11 +18,11 @@ MOST_DIFFERENCES = 25
 """Parts of the profit of one kind that are shown; `--json` has all."""
 
 
-def print_book(facts: Mapping[str, Any]) -> None:
-    """Print a book."""
+def print_book(facts: Mapping[str, Any], place: str = "") -> None:
+    """Print a book; `place` is the option that names its workspace."""
     for flow in facts["waiting_flows"]:
         way = "paid in" if flow["amount"] > 0 else "to be paid out"
-        amount = number(abs(flow["amount"]), 2)
+        amount = currency(abs(flow["amount"]))
         if flow["unpaid"]:
             print_plain(
                 f"Not paid yet: {amount} {way} by {flow['by']}, of {flow['at'][:10]}. The first step pays it that may "
@@ -33,25 +33,25 @@ def print_book(facts: Mapping[str, Any]) -> None:
     for order in facts["waiting_orders"]:
         print_plain(f"Waiting for the next step: {order['mode']}, by {order['by']}: {order['reason']}.")
     if facts["last"] is None:
-        print_plain(f"{facts['book']} has made no step: alphaloom book step {facts['book']} --panel FILE")
+        print_plain(f"{facts['book']} has made no step: alphaloom book step {facts['book']} --panel FILE{place}")
         return
     last = facts["last"]
     days = f"{plural(facts['steps'], 'step')} from {facts['first_day']} to {last['day']}"
     print_plain(f"{facts['book']}: {days}, {count(facts['forward_days'])} of them on record before their session.")
     if last["mode"] != "active":
         what = "is halted: nothing is traded" if last["mode"] == "halted" else "may only reduce what it holds"
-        print_plain(f"The book {what}. Two people resume it: alphaloom book resume {facts['book']}.")
+        print_plain(f"The book {what}. Two people resume it: alphaloom book resume {facts['book']}{place}")
     _print_order(facts["state"])
     _print_figures(facts)
     if in_sample := facts["days_by_window"].get("search", 0):
         print_plain(f"{count(in_sample)} of these days are search days, on which the factors were found: expect less.")
     print_plain(
-        f"Equity {number(last['equity'], 2)}; gross {percent(last['gross'], 1)}, net {percent(last['net'], 1)} of it; "
-        f"{count(len(facts['holdings']))} held; costs so far {number(facts['costs'], 2)} of trading and "
-        f"{number(facts['borrow_costs'], 2)} of borrowing."
+        f"Equity {currency(last['equity'])}; gross {percent(last['gross'], 1)}, net {percent(last['net'], 1)} of it; "
+        f"{count(len(facts['holdings']))} held; costs so far {currency(facts['costs'])} of trading and "
+        f"{currency(facts['borrow_costs'])} of borrowing."
     )
     if facts["flows"]:
-        print_plain(f"Paid in less paid out: {number(facts['flows'], 2)}; the returns are without it (time-weighted).")
+        print_plain(f"Paid in less paid out: {currency(facts['flows'])}; the returns are without it (time-weighted).")
     _print_holdings(facts)
     _print_library(facts)
     _print_refusals(facts)
@@ -120,12 +120,12 @@ def _name_refusal(one: Mapping[str, Any]) -> str:
 def _print_attribution(profit: Mapping[str, Any]) -> None:
     """Print where the profit came from: the largest parts of each kind."""
     print_plain(
-        f"Profit {number(profit['total'], 2)}: {number(sum(profit['by_symbol'].values()), 2)} before costs, less "
-        f"{number(profit['trading_costs'], 2)} of trading and {number(profit['borrow_costs'], 2)} of borrowing."
+        f"Profit {currency(profit['total'])}: {currency(sum(profit['by_symbol'].values()))} before costs, less "
+        f"{currency(profit['trading_costs'])} of trading and {currency(profit['borrow_costs'])} of borrowing."
     )
     for kind in ("run", "factor", "sector", "symbol"):
         rows = sorted(profit[f"by_{kind}"].items(), key=lambda row: -abs(row[1]))
-        named = ", ".join(f"{name} {number(money, 2, sign=True)}" for name, money in rows[:MOST_PARTS])
+        named = ", ".join(f"{name} {currency(money, sign=True)}" for name, money in rows[:MOST_PARTS])
         rest = f", and {count(len(rows) - MOST_PARTS)} more" if len(rows) > MOST_PARTS else ""
         print_plain(f"  by {kind}: {named or 'none'}{rest}")
 
@@ -140,7 +140,7 @@ def print_differences(
         worth = (
             "the book has no price of it"
             if one.value is None
-            else f"{number(one.value, 2, sign=True)}, {number(one.equity_bp, 2)} bp of equity"
+            else f"{currency(one.value, sign=True)}, {number(one.equity_bp, 2)} bp of equity"
         )
         print_plain(f"{what}: the book has {number(one.book, 4)}, the broker {number(one.broker, 4)} ({worth})")
     if len(beyond) > MOST_DIFFERENCES:

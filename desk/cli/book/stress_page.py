@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...facts.book_limits import format_limit, format_value
-from ...figures import count, number, percent, plural
+from ...figures import count, currency, number, percent, plural
 from ..console import make_text, print_plain, stdout_console
 
 WORST_SHOWN = 10
@@ -19,7 +19,7 @@ def print_stress(facts: Mapping[str, Any]) -> None:
         print_plain(f"  {note}")
     word = "Loss" if facts["loss"] >= 0 else "Gain"
     share = percent(abs(facts["loss_share"]), 2) if facts["loss_share"] is not None else "all"
-    print_plain(f"{word} {number(abs(facts['loss']), 2)}, {share} of the equity of {number(facts['equity'], 2)}.")
+    print_plain(f"{word} {currency(abs(facts['loss']))}, {share} of the equity of {currency(facts['equity'])}.")
     _print_names(facts["names"][:WORST_SHOWN], len(facts["names"]))
     _print_parts("sector", facts["by_sector"], facts["equity"])
     _print_parts("run or factor", facts["by_part"], facts["equity"])
@@ -29,7 +29,7 @@ def print_stress(facts: Mapping[str, Any]) -> None:
 
 def _print_names(rows: Sequence[Mapping[str, Any]], whole: int) -> None:
     shown = [
-        [row["symbol"], row["sector"], percent(row["weight"], 2), percent(row["move"], 1), number(row["loss"], 2),
+        [row["symbol"], row["sector"], percent(row["weight"], 2), percent(row["move"], 1), currency(row["loss"]),
          number(row["days"], 1)]
         for row in rows
     ]  # fmt: skip  # a table
@@ -39,7 +39,7 @@ def _print_names(rows: Sequence[Mapping[str, Any]], whole: int) -> None:
 
 def _print_parts(head: str, parts: Mapping[str, float], equity: float) -> None:
     rows = [
-        [name, number(loss, 2), percent(loss / equity, 2) if equity > 0 else number(None)]
+        [name, currency(loss), percent(loss / equity, 2) if equity > 0 else number(None)]
         for name, loss in parts.items()
     ]
     _print_table((head, "loss", "of equity"), rows, words=1)

@@ -14,8 +14,8 @@ import typer
 from ...errors import DeskError
 from ...facts.books import MOST_NAMED
 from ...facts.orders import describe_status, read_session, tell_session
-from ...facts.standing import DEFAULT_WORKSPACE
-from ...figures import count, number, plural
+from ...facts.standing import DEFAULT_WORKSPACE, workspace_option
+from ...figures import count, currency, number, plural
 from ..console import make_text, print_object, print_plain, stderr_console, stdout_console
 from ..options import (
     AsJson,
@@ -106,7 +106,7 @@ def execute(
     if as_json:
         print_object(facts)
     else:
-        _print_result(facts)
+        _print_result(facts, workspace_option(workspace))
     if run.orders.done is None:
         raise typer.Exit(1)
 
@@ -144,7 +144,7 @@ def orders(
         print_plain(f"Recorded: {cancel} is to end. The running alphaloom execute obeys, or the next one.")
     print_plain(f"{name}, orders for {facts['session']} decided on {facts['decided_on']}: {_count_states(facts)}.")
     _print_orders(facts)
-    _print_result(facts)
+    _print_result(facts, workspace_option(workspace))
 
 
 def _read_data(ledger: Ledger, name: str, place: DataOptions) -> Any:
@@ -200,7 +200,7 @@ def _describe_plan(name: str, plan: SessionPlan) -> str:
     return (
         f"{name}, session {plan.close.session}: {plural(len(plan.parents), 'order')} ({count(buys)} to buy)"
         f"{slices if plan.request.schedule != 'market' else ''}, "
-        f"{number(value, 2)} at the last prices; expected cost {number(cost, 2)} "
+        f"{currency(value)} at the last prices; the book's costs {currency(cost)} "
         f"({number(plan.close.settings.bps_per_side, 1)} bp) on {plan.request.venue}.{_describe_expected(plan)}"
     )
 
@@ -211,15 +211,20 @@ def _describe_expected(plan: SessionPlan) -> str:
     if not value_e4:
         return ""
     slices, at_e4 = plan.settings.slices, 1e-4
+    risk = _describe_deviation(deviation_e4 * at_e4)
     volatilities = [one for cut in plan.cuts.values() if cut.expected and (one := cut.past.volatility_bp)]
     return (
-        f"\nExpected spread and impact by the model of Almgren and others (2005): {number(expected_e4 * at_e4, 2)} "
-        f"({number(expected_e4 / value_e4 * 1e4, 1)} bp); prices add a standard deviation of "
-        f"{number(deviation_e4 * at_e4, 2)}. Its parameters: "
-        f"half a spread {number(plan.settings.half_spread_bp, 1)} bp, daily volatility of the names "
-        f"{number(min(volatilities), 0)} to {number(max(volatilities), 0)} bp over 60 days, usual volume of 20 days, "
-        f"spread over {plural(slices, 'slice')} in a U shape, which is assumed: a panel of days has no other."
+        f"\nExpected spread and impact by the model of Almgren and others (2005): {currency(expected_e4 * at_e4)} "
+        f"({number(expected_e4 / value_e4 * 1e4, 1)} bp){risk}. It takes half a spread of "
+        f"{number(plan.settings.half_spread_bp, 1)} bp, daily volatilities of {number(min(volatilities), 0)} to "
+        f"{number(max(volatilities), 0)} bp (60 days) and the usual volume (20 days) over {plural(slices, 'slice')} of "
+        "the day. Their U shape is assumed: daily data do not show it."
     )
+
+
+def _describe_deviation(deviation: float) -> str:
+    """Return by how much the cost may differ because prices move while the slices wait; empty where none waits."""
+    return f", standard deviation {currency(deviation)} from price moves" if round(deviation, 2) else ""
 
 
 def _tell_preview(name: str, run: SessionRun, *, as_json: bool) -> None:
@@ -259,7 +264,7 @@ def _print_orders(facts: Mapping[str, Any]) -> None:
         "filled",
         "price",
         "slippage bp",
-        "expected",
+        "expected bp",
         "",
     ):
         left = head in ("id", "symbol", "side", "status", "")
@@ -306,32 +311,32 @@ def _print_benchmark(facts: Mapping[str, Any]) -> None:
     aim = BENCHMARK_TEXTS.get(facts["benchmark"] or "")
     if facts["expected_value"]:
         print_plain(
-            f"Spread and impact were expected to cost {number(facts['expected_slippage'], 2)}, standard deviation "
-            f"{number(facts['expected_slippage_sd'], 2)}, for all orders."
+            f"Spread and impact were expected to cost {currency(facts['expected_slippage'])} for all orders"
+            f"{_describe_deviation(facts['expected_slippage_sd'])}."
         )
     if aim and facts["against_benchmark"] is None:
         print_plain(f"Against {aim}: not known, the venue shows no trades of others.")
     elif aim:
         print_plain(
-            f"Against {aim}: {number(facts['against_benchmark'], 2, sign=True)} "
+            f"Against {aim}: {currency(facts['against_benchmark'], sign=True)} "
             f"({number(facts['against_benchmark_bp'], 1, sign=True)} bp)."
         )
     if facts["unfilled"]:
         moved = facts["missed"]
-        value = "" if moved is None else f"; from arrival to the close they lost {number(moved, 2, sign=True)}"
+        value = "" if moved is None else f"; from arrival to the close they lost {currency(moved, sign=True)}"
         print_plain(f"Not filled: {plural(facts['unfilled'], 'share')}{value}.")
 
 
-def _print_result(facts: Mapping[str, Any]) -> None:
-    """Print what became of the orders, and what to do next."""
+def _print_result(facts: Mapping[str, Any], place: str) -> None:
+    """Print what became of the orders, and what to do next; `place` is the option that names the workspace."""
     print_plain(f"{facts['session']}: {_count_states(facts)}.")
     if facts["filled_value"]:
         slippage_bp = number(facts["slippage_bp"], 1, sign=True)
         print_plain(
-            f"Filled {number(facts['filled_value'], 2)} at arrival prices. Slippage against arrival "
-            f"{number(facts['slippage'], 2, sign=True)} ({slippage_bp} bp; above 0 is a loss), "
-            f"costs {number(facts['costs'], 2)} ({number(facts['costs_bp'], 1)} bp; expected "
-            f"{number(facts['expected_cost'], 2)} for all orders)."
+            f"Filled {currency(facts['filled_value'])} at arrival prices. Slippage against arrival "
+            f"{currency(facts['slippage'], sign=True)} ({slippage_bp} bp; above 0 is a loss), "
+            f"costs {currency(facts['costs'])} ({number(facts['costs_bp'], 1)} bp; expected "
+            f"{currency(facts['expected_cost'])} for all orders)."
         )
         _print_benchmark(facts)
     refused = Counter[str]()
@@ -341,11 +346,14 @@ def _print_result(facts: Mapping[str, Any]) -> None:
         print_plain(f"Refused by: {', '.join(f'{rule} {found}' for rule, found in refused.items())}.")
     for one in facts["breaks"][:MOST_SHOWN]:
         print_plain(f"Drop copy: {one['kind']}: order {one['order']}, execution {one['exec_id']}.")
+    name = facts["book"]
     if facts["status"] == "done":
-        print_plain(f"All ended. The book takes it in: alphaloom book step {facts['book']}")
+        print_plain(f"All ended. The book takes the fills in at its next step: alphaloom book step {name}{place}")
     elif facts["status"] == "halted":
         halt = facts["halts"][-1]
         who = halt["by"] or "nobody known"
-        print_plain(f"HALTED by {who}: {halt['reason']}. Once it is released, the same command goes on.")
+        print_plain(
+            f"HALTED by {who}: {halt['reason']}. The same command goes on after: alphaloom kill --release{place}"
+        )
     else:
-        print_plain(f"Not all ended: alphaloom execute {facts['book']} goes on with them.")
+        print_plain(f"Not all ended: alphaloom execute {name}{place} goes on with them.")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ...facts.standing import DEFAULT_WORKSPACE
+from ...facts.standing import DEFAULT_WORKSPACE, workspace_option
 from ...figures import plural
 from ..console import make_text, print_object, print_plain, stderr_console
 from ..options import SECOND_PASSWORD_FILE_VARIABLE, AsJson, Workspace, signer_name
@@ -52,7 +52,8 @@ def kill(
         return
     if books:
         print_plain(f"On record in {plural(len(books), 'book')}: {', '.join(books)}.")
-    print_plain("To go on: alphaloom kill --release --reason TEXT --by NAME --second NAME")
+    option = workspace_option(workspace)
+    print_plain(f"To go on: alphaloom kill --release --reason TEXT --by NAME --second NAME{option}")
 
 
 def _halt_books(place: Path, halt: Halt, now: datetime) -> tuple[list[str], str]:

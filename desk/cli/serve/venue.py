@@ -110,7 +110,8 @@ def venue(
     settings = ExchangeSettings(seed, traded, partial_fills, int(rejects), drop_copy, guard)
     settings = replace(settings, mass_cancels=not refuse_mass_cancels, opens=opens, wrong_copies_bp=int(wrong_copies))
     faults = VenueFaults(seed, int(disconnects), int(malformed))
-    _serve(port, folder, Exchange(settings), AcceptorSettings(latency_ms * US_PER_MS, faults, not keep_orders))
+    source = f"prices of {panel or prices}" if panel or prices else "prices drawn at random"
+    _serve(port, folder, Exchange(settings), AcceptorSettings(latency_ms * US_PER_MS, faults, not keep_orders), source)
 
 
 def _read_opens(file: Path) -> SessionOpens:
@@ -126,8 +127,8 @@ def _read_opens(file: Path) -> SessionOpens:
     return SessionOpens(panel.dates.tolist(), panel.symbols, opens)
 
 
-def _serve(port: int, folder: Path | None, exchange: Exchange, settings: AcceptorSettings) -> None:
-    """Listen until a signal comes."""
+def _serve(port: int, folder: Path | None, exchange: Exchange, settings: AcceptorSettings, source: str) -> None:
+    """Listen until a signal comes; `source` says where the prices are from."""
     from ....execution.fix.venue import VenueAcceptor
 
     with ExitStack() as stack:
@@ -142,5 +143,6 @@ def _serve(port: int, folder: Path | None, exchange: Exchange, settings: Accepto
         # The venue makes no cycles. A collection over 100,000 orders would stop it for a tenth of a second.
         gc.disable()
         stack.callback(gc.enable)
-        print_plain(f"FIX venue at {LOOPBACK}:{listener.getsockname()[1]}, TargetCompID VENUE; Ctrl-C ends it")
+        address = f"{LOOPBACK}:{listener.getsockname()[1]}"
+        print_plain(f"FIX venue at {address}, TargetCompID VENUE, {source}; Ctrl-C ends it")
         acceptor.run()
