@@ -24,9 +24,9 @@ EXPECTED_PARTS = ("spread_bp", "temporary_bp", "permanent_bp")
 LEFT_OUT_TEXTS = {
     "price": "no price is known",
     "lot": "less than a lot is missing",
-    "borrow": "nobody lends it (not_shortable of the policy)",
+    "borrow": "nobody lends it (not_shortable in policy.yaml)",
     "locate": "the list of locates has fewer shares",
-    "margin": "the positions would bind more than the equity",
+    "margin": "the margin of the positions would exceed the equity",
     "history": "usual volume or volatility is not known, without which no schedule can be made",
     "participation": "the schedule's share of the volume leaves no room",
 }
