@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 WINDOWS = ("search", "selection", "sealed")
 NO_TRIAL_NOTE = (
-    "The baseline's figures on selection days were computed after the last test. They are no trial: they accept "
+    "The baseline's figures on selection days were computed after the last test. They are not a test: they accept "
     "nothing, change no threshold, and no agent sees them."
 )
 CHOSEN_HERE_NOTE = " The campaign's combination was accepted on the selection days, so its figures there are too good."
@@ -71,7 +71,7 @@ def baseline_sentence(results: Results) -> str:
         for name, sheet in windows.items()
         if sheet
     ]
-    return f"The baseline's RankIC is {_join(figures)}; these figures are no trial and accept nothing."
+    return f"The baseline's RankIC is {_join(figures)}; these figures are not a test, and accept nothing."
 
 
 def build_baseline(results: Results) -> BaselineSection | None:

@@ -113,7 +113,7 @@ def exam_rows(exam: SealedExam | None) -> Facts:
     ]
 
 
-EXAM_COLUMNS = ("factor", "RankIC", "t", "p", "alone", "Sharpe after costs, without drift")
+EXAM_COLUMNS = ("factor", "RankIC", "t", "p", "by itself", "Sharpe after costs, without drift")
 
 
 def exam_factor_rows(exam: SealedExam | None, combinations: Collection[str] = ()) -> list[Sequence[str]]:
@@ -154,7 +154,10 @@ def describe_exam(exam: SealedExam | None, refusal: str = "") -> str:
     """Return a sentence on whether this was an exam; `refusal` says why the window stayed shut."""
     if exam is None or not exam.opened:
         return "This run did not open the sealed window" + (f": {refusal}." if refusal else ".")
-    first = "The combination met the sealed days, at their first opening in this workspace. Later openings are counted."
+    first = (
+        "What would be traded was tested on the sealed days, at their first opening in this workspace. Later openings "
+        "are counted."
+    )
     again = "These days had been opened before: this is no longer an exam on unseen data."
     why = f" Reason given: {exam.reason}." if exam.reason else ""
     return (first if exam.number == 1 else again) + why
@@ -186,10 +189,10 @@ def describe_book_days(book: BookResult, exam: SealedExam | None) -> str:
         return "It is not recorded on which days this book was traded."
     if exam and exam.number is not None and exam.number != 1:
         return (
-            f"These are the sealed days, at opening no. {count(exam.number)}: "
+            f"Sealed (hold-out) days, at opening no. {count(exam.number)}: "
             "they had been seen before, so they may flatter."
         )
-    return "These are the sealed days: none of the book's factors was accepted on them."
+    return "Sealed (hold-out) days: none of the book's factors was accepted on them."
 
 
 def _list_book_rows(book: BookResult) -> Facts:
@@ -245,7 +248,7 @@ def build_risk(signals: SignalSummary | None) -> Risk | None:
         facts=[
             ("signals approved", count(signals.approved)),
             ("signals refused", count(signals.refused)),
-            ("for", _describe_day(signals)),
+            ("day of the signals", _describe_day(signals)),
             ("share of the book that the policy has room for", percent(signals.scale, 0)),
         ],
         bounds=signals.bounds if refused else "",
@@ -293,7 +296,7 @@ def _make_day_row(day: GateDay) -> tuple[str, str, str, str, str, str, str]:
 def _describe_day(signals: SignalSummary) -> str:
     """Describe the day of the signals; holidays ahead are unknown."""
     day = any_value(signals.day)
-    return f"the next trading day after {signals.after}: {day}, unless that is a holiday" if signals.after else day
+    return f"{day}, or later if that is a holiday" if signals.after else day
 
 
 def _make_refused_row(signal: SignalLine) -> tuple[str, str, str]:

@@ -194,11 +194,11 @@ def _list_data(results: Results) -> Facts:
     data, windows = results.data, results.windows
     return [
         ("Days", f"{count(data.days)}, {data.first_day or DASH} to {data.last_day or DASH}"),
-        ("Names", count(data.names)),
+        ("Symbols", count(data.names)),
         ("Label", f"return from the next open to the open {any_value(windows.horizon_days)} days later"),
         ("Returns", RETURNS.get(windows.returns or "", DASH)),
         ("Embargo between windows", f"{any_value(windows.embargo_days)} days"),
-        ("Labels missing for want of an open", count(windows.search_cells_without_an_open)),
+        ("Missing labels (no opening price)", count(windows.search_cells_without_an_open)),
         ("Seed", any_value(results.seed)),
         ("Panel", (data.digest or DASH)[:16]),
     ]

@@ -169,10 +169,10 @@ class Prospect:
                 "unknown, since no score has a t."
             )
         return (
-            f"After {format_count(self.trials, 'trial')}, the next look at these {self.days} selection days proves a "
-            f"RankIC of {self.rank_ic_provable:.3f} or more there, of a factor that scatters from day to day as most "
-            f"do here (a steadier one is proven by less); one whose true RankIC is {self.rank_ic_likely:.3f} would be "
-            "accepted four times in five, a fainter one seldom."
+            f"After {format_count(self.trials, 'trial')}, the next factor needs a measured RankIC of about "
+            f"{self.rank_ic_provable:.3f} on these {self.days} selection days. One with a true RankIC of "
+            f"{self.rank_ic_likely:.3f} would be accepted four times in five. Both are for a RankIC that scatters from "
+            "day to day as most do here; a steadier one needs less."
         )
 
 

@@ -118,6 +118,6 @@ def test_the_section_shows_every_window_every_mechanism_and_what_the_figures_are
     assert [line[0] for line in section.mechanisms] == ["reversal", "none documented"], (
         "an objection counts for nothing"
     )
-    assert "They are no trial: they accept nothing" in page
-    assert "no trial and accept nothing" in baseline_sentence(with_baseline())
+    assert "They are not a test: they accept nothing" in page
+    assert "are not a test, and accept nothing" in baseline_sentence(with_baseline())
     assert "so its figures there are too good" not in (build_baseline(with_baseline()) or section).note

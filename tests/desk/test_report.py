@@ -133,7 +133,7 @@ def test_the_risk_gate_shows_what_it_refused_and_why(finished: Run) -> None:
     text = html(finished())
     assert row_of(text, "AAA") == ["AAA", "610 (579.5 to 640.5)", "single name cap"]
     assert row_of(text, "gross cap") == ["gross cap", "19,800", "20,000", "1 %", "holds"]
-    assert "for the next trading day after 2024-10-01: 2024-10-02, unless that is a holiday" in plain(text)
+    assert "day of the signals 2024-10-02, or later if that is a holiday" in plain(text)
 
 
 def test_a_book_without_vectorbt_says_what_is_missing(finished: Run) -> None:
@@ -214,7 +214,7 @@ def test_a_book_on_the_selection_days_says_that_it_flatters(finished: Run) -> No
 
 def test_a_book_on_sealed_days_says_so(finished: Run) -> None:
     said = part(html(finished()), "The book")
-    assert "These are the sealed days: none of the book&#39;s factors was accepted on them" in said
+    assert "Sealed (hold-out) days: none of the book&#39;s factors was accepted on them" in said
     assert "flatter" not in said
 
 
@@ -352,7 +352,7 @@ def test_what_operators_did_is_told_over_all_weaknesses_and_where_it_helped_most
     rows = [{"operator": "swap_field", "where": w, "tried": n, "better": k, "gained": g} for w, n, k, g in cells]
     text = html(finished(example.results() | {"operators": rows}))
     assert row_of(text, "swap field") == ["swap field", "22", "9", "40.9 %", "+0.27", "turnover: 6 of 10"]
-    assert "What operators of change did" in text.partition("<details>")[2].partition("</summary>")[0]
+    assert "What mutation operators did" in text.partition("<details>")[2].partition("</summary>")[0]
     assert "What operators" not in html(finished(example.results() | {"operators": []}))
 
 

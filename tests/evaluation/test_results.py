@@ -119,10 +119,10 @@ def test_the_power_of_overlapping_labels_is_that_of_the_sheets(lab: Make, plante
     assert power["rank_ic_provable"] == pytest.approx(power["t_required"] * error, rel=1e-6)
     assert power["rank_ic_likely"] == pytest.approx((power["t_required"] + norm.ppf(0.8)) * error, rel=1e-4)
     assert power["sentence"] == (
-        f"After 2 trials, the next look at these {power['days']} selection days proves a RankIC of "
-        f"{power['rank_ic_provable']:.3f} or more there, of a factor that scatters from day to day as most do here (a "
-        f"steadier one is proven by less); one whose true RankIC is {power['rank_ic_likely']:.3f} would be accepted "
-        "four times in five, a fainter one seldom."
+        f"After 2 trials, the next factor needs a measured RankIC of about {power['rank_ic_provable']:.3f} on these "
+        f"{power['days']} selection days. One with a true RankIC of {power['rank_ic_likely']:.3f} would be accepted "
+        "four times in five. Both are for a RankIC that scatters from day to day as most do here; a steadier one needs "
+        "less."
     )
 
 
@@ -134,7 +134,7 @@ def test_the_power_of_what_is_held_is_in_the_same_unit(lab: Make, planted: Panel
     assert held["days"] == labels["days"] + 4
     assert held["t_required"] < 0.8 * labels["t_required"]
     assert 0.4 < held["rank_ic_provable"] / labels["rank_ic_provable"] < 1
-    assert f"a RankIC of {held['rank_ic_provable']:.3f} or more" in held["sentence"]
+    assert f"a measured RankIC of about {held['rank_ic_provable']:.3f} on" in held["sentence"]
 
 
 def test_power_is_stated_beside_every_verdict_of_a_trial(dossier: ResultsBuilder) -> None:
