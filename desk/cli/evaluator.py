@@ -201,6 +201,7 @@ def _submit_to_gate(evaluator: Evaluator, text: str, sheet: dict[str, Any]) -> d
             f"The gate refused it at {answer['stage']}: {message}",
             field="EXPR",
             got=text,
+            hint="No trial was spent. Change the formula so that it passes this step, then send it again.",
             code="gate_refused",
             exit_code=1,
         )
