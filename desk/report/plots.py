@@ -129,14 +129,16 @@ def narrow_funnel(label: str, stages: Sequence[Stage]) -> str:
     """Draw the number that reached each step as rows, for a narrow screen; lengths are logarithmic."""
     top = math.log10(1 + max(stage.amount for stage in stages)) or 1.0
     pieces: list[str] = []
-    for k, stage in enumerate(stages):
-        y, width = 62.0 * k, 4.0 + (NARROW_SCREEN - 84.0) * math.log10(1 + stage.amount) / top
+    y = 0.0
+    for stage in stages:
+        width = 4.0 + (NARROW_SCREEN - 84.0) * math.log10(1 + stage.amount) / top
         pieces.append(element("text", stage.label, class_="strong", x=0.0, y=y + 13))
         pieces.append(element("rect", class_="stage", x=0.0, y=y + 19, width=width, height=18.0))
         pieces.append(element("text", f"{stage.amount:,}", class_="strong", x=width + 8, y=y + 33))
-        note = (_wrap_words(stage.note, MAX_NARROW_NOTE_CHARS) or [""])[0]
-        pieces.append(element("text", note, class_="note", x=0.0, y=y + 52))
-    return drawing(NARROW_SCREEN, 62.0 * len(stages), label, pieces)
+        notes = _wrap_words(stage.note, MAX_NARROW_NOTE_CHARS)
+        pieces += [element("text", line, class_="note", x=0.0, y=y + 52 + 15 * k) for k, line in enumerate(notes)]
+        y += 47 + 15 * max(len(notes), 1)
+    return drawing(NARROW_SCREEN, y, label, pieces)
 
 
 def _draw_stage(stage: Stage, left: float, column: float, place: tuple[float, float]) -> list[str]:
