@@ -215,4 +215,6 @@ def _name_caught(truth: PlantedTruth) -> str:
         f"caught the planted {truth.nearest} (rank correlation {likeness})" if caught else "resembles nothing planted"
     )
     days = "sealed" if truth.true_on_sealed is not None else "selection"
-    return f"{short_id(truth.id)} {what} and ranks symbols as the true expected return does by {known} on {days} days"
+    return (
+        f"{short_id(truth.id)} {what}, and its rank correlation with the true expected return is {known} on {days} days"
+    )

@@ -149,5 +149,5 @@ def test_the_truth_of_a_synthetic_market_is_told(likeness: float, what: str) -> 
     entry = finished().accepted[0].id
     truth = {"id": entry, "nearest": "rank(x)", "nearest_correlation": likeness, "true_on_selection": 0.36}
     (*_, said) = conclude(finished(truth=[truth, truth | {"id": "f0"}]))
-    known = "ranks symbols as the true expected return does by +0.36 on selection days"
-    assert said == f"The truth of this synthetic market: {entry[:9]} {what.format(m=MINUS)} and {known}."
+    known = "its rank correlation with the true expected return is +0.36 on selection days"
+    assert said == f"The truth of this synthetic market: {entry[:9]} {what.format(m=MINUS)}, and {known}."
