@@ -366,7 +366,7 @@ def _describe_even_draws(variety: SearchVariety) -> str:
     found = compare_mechanisms(variety.effective, variety.hypotheses, variety.mechanisms)
     if found is None:
         return ""
-    beside = f"; even draws from these mechanisms give {found.null:.1f}, in 5 % less than {found.limit:.1f}"
+    beside = f"; by chance it would be {found.null:.1f}, and in 5 % of draws below {found.limit:.1f}"
     return f"{beside}: fewer than chance" if found.alike else beside
 
 

@@ -33,8 +33,8 @@ def test_it_is_said_in_sentences() -> None:
         "Brought along: 3 formulas, 1 hypothesis, own pages for idea, the agent mine.py:propose."
     )
     assert describe_variety(Results.read(FULL).diversity).startswith(
-        "9 hypotheses on 4 mechanisms (effective number: 3.5; even draws from these mechanisms give 3.3, in 5 % less "
-        "than 2.6), filling 7 cells of mechanism x horizon x turnover; 2 more got no branch"
+        "9 hypotheses on 4 mechanisms (effective number: 3.5; by chance it would be 3.3, and in 5 % of draws below "
+        "2.6), filling 7 cells of mechanism x horizon x turnover; 2 more got no branch"
     )
 
 
