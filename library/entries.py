@@ -213,7 +213,11 @@ def find_entry(ledger: Ledger, name: str) -> Entry:
         return matches[0]
     if matches:
         raise ambiguous_error(name, [f"{entry.factor_id} {entry.canonical}" for entry in matches])
-    hint = "alphaloom library list shows what is there." if entries else "The library and the watchlist are empty."
+    hint = (
+        "alphaloom library list shows what is there."
+        if entries
+        else "The library and the watchlist are empty: alphaloom run and alphaloom library add fill them."
+    )
     raise EvidenceError(
         "No factor of the library or the watchlist has this id.", field="ID", got=name, hint=hint, code="unknown_factor"
     )
