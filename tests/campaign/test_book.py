@@ -391,9 +391,9 @@ def test_the_commands(
     data = ["--panel", str(files.panel), "--sectors", str(files.sectors)]
     assert run_command(["book", "open", "paper", "--run", finished.run, *place]) == 0
     assert run_command(["book", "show", "paper", *place]) == 0
-    out = capsys.readouterr().out
-    assert "no step" in out
-    assert out.count(f"alphaloom book step paper --panel FILE --workspace {workspace}") == 2
+    printed = capsys.readouterr().out
+    assert "no step" in printed
+    assert printed.count(f"alphaloom book step paper --panel FILE --workspace {workspace}") == 2
     assert run_command(["book", "step", "paper", *data, *place]) == 0
     assert run_command(["book", "step", "paper", *data, *place]) == 0
     assert "Nothing new" in capsys.readouterr().out
