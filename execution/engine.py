@@ -220,6 +220,8 @@ class OrderEngine:
         self._settle_earlier()
         self._refuse_cancelled(children)
         halt = self._finish(self._send_all(children, until_us), until_us)
+        while self._read(0.0):
+            pass  # a venue counts a report as recorded when it is asked for the next ones
         agrees = not isinstance(self._venue, SettlingVenue) or self._venue.settle()
         if not agrees:
             halt = halt or self._halt.read()
@@ -390,11 +392,12 @@ class OrderEngine:
             return _refuse(cancel)
         return self._gate.check(order, now_us).record()
 
-    def _read(self, timeout_s: float) -> None:
-        """Take in what the venue reported; a report that cannot be halts everything."""
+    def _read(self, timeout_s: float) -> bool:
+        """Take in what the venue reported, and return whether it was anything; a report that cannot be halts."""
         read = self._venue.read_reports(timeout_s)
         fresh = [report for report in _drop_doubles(read) if not self._session.has_report(report)]
         self._take(fresh)
+        return bool(read)
 
     def _take(self, reports: Sequence[ExecutionReport]) -> None:
         if not reports:

@@ -26,7 +26,8 @@ class FixVenue:
     """A `Venue` of `execution/orders.py` over a FIX session.
 
     The id of each child is its ClOrdID, and no id is sent twice, also after a crash. A report counts as recorded by the
-    caller with the next call of `read_reports` or with `close`; until then a crash brings it again.
+    caller with the next call of `read_reports`. Until then it comes again in a later session, also where this one was
+    closed: an error or Ctrl-C may have come between a report and its record.
 
     Parameters
     ----------
@@ -84,8 +85,7 @@ class FixVenue:
         return reports
 
     def close(self) -> None:
-        """End the session; the reports of the last call count as recorded."""
-        self._link.confirm()
+        """End the session."""
         self._link.close()
 
     def _make_cancel_id(self, id: str) -> str:

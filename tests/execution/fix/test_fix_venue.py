@@ -1,0 +1,101 @@
+"""The engine over a FIX venue: what is not on record was not received, and no order leaves long after its ruling."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, Set as AbstractSet
+from pathlib import Path
+
+import pytest
+
+from alphaloom.execution import ExecutionReport, HaltSwitch, OrderRecord
+from alphaloom.execution.fix import FixMessage, FixVenue, Outgoing
+from alphaloom.ledger import Ledger
+
+from ..sessions import CLOSE_US, OPEN_US, make_children, make_engine, make_gate, open_ledger
+from .wire import AT, HEAD
+
+
+class Broker:
+    """A session of a broker who fills each order, and sends again what was not confirmed once one connects anew."""
+
+    def __init__(self) -> None:
+        self.sent = dict[str, FixMessage]()
+        self.waiting, self.given = list[FixMessage](), list[FixMessage]()
+        self.ready = True
+        self.waits = list[float]()
+
+    @property
+    def withdrawn(self) -> AbstractSet[str]:
+        return set()
+
+    def wait_until_ready(self, timeout_s: float) -> bool:
+        self.waits.append(timeout_s)
+        return self.ready
+
+    def send(self, messages: Sequence[Outgoing]) -> None:
+        for one in messages:
+            self.sent[one.note] = FixMessage("FIX.4.4", one.kind, one.fields)
+            if one.kind == "D":
+                self.waiting.append(make_fill(self.sent[one.note]))
+
+    def receive(self, timeout_s: float) -> Sequence[FixMessage]:
+        messages, self.waiting = self.waiting, []
+        self.given += messages
+        return messages
+
+    def confirm(self) -> None:
+        self.given.clear()
+
+    def find(self, note: str) -> FixMessage | None:
+        return self.sent.get(note)
+
+    def find_number(self, number: int) -> str:
+        return ""
+
+    def close(self) -> None:
+        self.waiting, self.given = [*self.given, *self.waiting], []
+
+
+def make_fill(order: FixMessage, **other: str) -> FixMessage:
+    """Return the fill of an order at 10; `other` are values of tags as t31="10.5"."""
+    tags = {
+        37: "O", 11: order.get(11), 17: f"E-{order.get(11)}", 150: "F", 39: "2", 55: order.get(55), 54: order.get(54),
+        32: order.get(38), 31: "10", 151: "0", 14: order.get(38), 60: AT,
+    } | {int(name[1:]): value for name, value in other.items()}  # fmt: skip  # a table
+    return FixMessage("FIX.4.4", "8", (*HEAD, *tags.items()))
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    with open_ledger(tmp_path) as record:
+        yield record
+
+
+@pytest.fixture
+def switch(tmp_path: Path, ledger: Ledger) -> Iterator[HaltSwitch]:
+    with HaltSwitch(tmp_path) as one:
+        yield one
+
+
+@pytest.mark.parametrize("stopped", [KeyboardInterrupt, OSError])
+def test_a_report_that_could_not_be_recorded_comes_again(
+    ledger: Ledger, switch: HaltSwitch, monkeypatch: pytest.MonkeyPatch, stopped: type[BaseException]
+) -> None:
+    children, broker = make_children(4, 2), Broker()
+
+    def fail(self: OrderRecord, reports: Sequence[ExecutionReport]) -> None:
+        raise stopped
+
+    def run() -> object:
+        venue = FixVenue("broker", broker, lambda: OPEN_US)
+        try:
+            return make_engine(ledger, venue, make_gate(children), switch).run(children, CLOSE_US).done
+        finally:
+            venue.close()
+
+    with monkeypatch.context() as patched:
+        patched.setattr(OrderRecord, "record_reports", fail)
+        with pytest.raises(stopped):
+            run()
+    assert run() == {"orders": 4, "filled": 4}
+    assert broker.waiting == []  # all is on record, and the broker knows it
