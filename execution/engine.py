@@ -223,9 +223,11 @@ class OrderEngine:
         while self._read(0.0):
             pass  # a venue counts a report as recorded when it is asked for the next ones
         agrees = not isinstance(self._venue, SettlingVenue) or self._venue.settle()
-        if not agrees:
-            halt = halt or self._halt.read()
         state = self._session
+        reports = [one for one in state.trail if isinstance(one, ExecutionReport)]
+        if not agrees or any(_find_wrong(state.orders.get(one.order), one) for one in reports):
+            halt = halt or self._halt.read()
+            agrees = agrees and halt is None  # two people let the session end
         if halt is not None:
             self._record.record_halt(len(state.halts), halt, self._time.now_us())
         if agrees and not state.list_open() and all(order.id in state.orders for order in children):
@@ -297,7 +299,7 @@ class OrderEngine:
         """Tell the gate of all orders and reports on record, in their order."""
         for one in self._session.trail:
             if isinstance(one, ExecutionReport):
-                if one.order in self._session.orders:  # a stray one halted everything, and two people let it go on
+                if _can_count(self._session.orders.get(one.order), one):  # else two people let it go on
                     self._apply(one)
             elif one.passed:
                 self._gate.adopt(one.order, one.at_us)
@@ -406,11 +408,13 @@ class OrderEngine:
         for report in reports:
             self._session.take_report(report)
             state = self._session.orders.get(report.order)
-            if state is None or state.filled_shares > state.order.shares:
-                what = "an order that is not on record" if state is None else "more shares than were ordered"
-                self._halt.set(Halt(f"{self._venue.name} reported {what}: {report.order}", ENGINE, self._time.now_us()))
-            if state is not None:
+            wrong = _find_wrong(state, report)
+            if wrong:
+                reason = f"{self._venue.name} reported {wrong}: {report.order}"
+                self._halt.set(Halt(reason, ENGINE, self._time.now_us()))
+            if _can_count(state, report):
                 self._apply(report)
+            if state is not None:
                 self._told(state)
         if self._watch is not None:
             self._watch.see_session(self._session, self._time.now_us())
@@ -456,6 +460,7 @@ class OrderEngine:
     def _finish(self, halt: Halt | None, until_us: int) -> Halt | None:
         """Wait for the ends of what is open; a halt, which is returned, and the end of the session cancel it."""
         ends_us = until_us + GRACE_US
+        rounds = SETTLING_ROUNDS if isinstance(self._time, SimulatedTime) else None
         while self._session.list_open() and self._time.now_us() < ends_us:
             halt = halt or self._halt.read()
             self._obey_cancels()
@@ -465,7 +470,8 @@ class OrderEngine:
             if over or all(one.unknown for one in self._session.list_open()):
                 ends_us = min(ends_us, self._time.now_us() + GRACE_US)
             self._read(READ_S)
-            self._time.wait_until(self._time.now_us() + round(READ_S * US_PER_SECOND))
+            rounds = None if rounds is None else rounds - 1
+            self._time.wait_until(until_us if rounds == 0 else self._time.now_us() + round(READ_S * US_PER_SECOND))
         for one in self._session.list_open():
             cancel = self._session.find_cancel(one.order)
             if one.unknown and cancel is not None:
@@ -476,6 +482,25 @@ class OrderEngine:
 def _refuse(cancel: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the ruling on an order that a person cancelled before the gate was asked."""
     return {"passed": False, "refusals": ["cancelled"], "by": cancel["by"]}
+
+
+def _find_wrong(state: OrderState | None, report: ExecutionReport) -> str:
+    """Return what cannot be about a report, after it was added to its order; empty where nothing is wrong."""
+    if state is None:
+        return "an order that is not on record"
+    if not state.passed:
+        return "an order that was refused and never sent"
+    if report.kind == "corrected":
+        return report.reason
+    if not _can_count(state, report):
+        return "a fill without shares or without a price"
+    return "more shares than were ordered" if state.filled_shares > state.order.shares else ""
+
+
+def _can_count(state: OrderState | None, report: ExecutionReport) -> bool:
+    """Return whether the gate can take in a report: of an order that it passed, and of a fill that is one."""
+    fine = report.kind != "filled" or min(report.shares, report.price_e4) > 0
+    return state is not None and state.passed and fine
 
 
 def _drop_doubles(reports: Sequence[ExecutionReport]) -> Iterator[ExecutionReport]:

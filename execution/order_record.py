@@ -45,7 +45,7 @@ class OrderState:
     reports
         What the venue said, the oldest first.
     unknown
-        Whether the process that sent it ended before a report, and the venue cannot say what became of it.
+        Whether the process that sent it ended before a report, and none has come since.
     """
 
     order: ChildOrder
@@ -143,6 +143,7 @@ class SessionOrders:
         self.trail.append(report)
         if report.order in self.orders:
             self.orders[report.order].reports.append(report)
+            self.orders[report.order].unknown = False  # the venue has it, whatever was thought before
         else:
             self.strays.append(report)
 

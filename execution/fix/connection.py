@@ -184,7 +184,7 @@ class FixConnection:
         return True
 
     def _abort(self) -> None:
-        """Leave a counterparty that is silent; what the system still has to send is thrown away, or would leave late."""
+        """Leave a counterparty that is silent, and throw away what was not sent: it would leave late."""
         if self._socket is not None:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
         self._drop()

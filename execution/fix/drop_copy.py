@@ -94,7 +94,7 @@ def _describe(fill: ExecutionReport) -> tuple[str, int, int]:
 class DropCopy:
     """The copies that a venue sends of the reports of one of our sessions.
 
-    Each is in a file before it counts as received: a later process has those of an earlier one, and compares them again.
+    Each is in a file before it counts as received: a later process compares those of an earlier one again.
 
     Parameters
     ----------

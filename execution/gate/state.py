@@ -158,7 +158,7 @@ class GateState:
         self.last_us = 0
         self.day_ends_us = 0
         self.sent_at: dict[tuple[str, str, int, int | None], int] = {}
-        self._reports: set[str] = set()
+        self._reports: set[tuple[str, str]] = set()
 
     def _make_asset(self, asset: str, held: int) -> AssetState:
         return AssetState(held, self.usual_shares.get(asset))
@@ -201,7 +201,7 @@ class GateState:
         ExecutionError
             The order did not pass this gate, or the numbers of a fill are malformed.
         """
-        if report.exec_id in self._reports:
+        if (report.order, report.exec_id) in self._reports:
             return
         live = self.orders.get(report.order)
         if live is None:
@@ -216,7 +216,7 @@ class GateState:
         if report.kind == _FILLED:
             for field, value in (("shares", report.shares), ("price_e4", report.price_e4)):
                 refuse_unless(type(value) is int and value > 0, field, value, "a whole number above 0")
-        self._reports.add(report.exec_id)
+        self._reports.add((report.order, report.exec_id))
         if report.kind == _FILLED:
             self._fill(live, report)
         elif report.kind in FINAL_REPORTS:

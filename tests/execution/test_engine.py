@@ -16,6 +16,7 @@ from alphaloom.execution import (
     OrderEngine,
     OrderRecord,
     PaperVenue,
+    SessionOrders,
 )
 from alphaloom.ledger import Ledger, LedgerConflict
 
@@ -197,3 +198,66 @@ def test_after_an_outage_overdue_orders_are_no_closer_together_than_planned(ledg
     assert make(lambda order: None, began_us).run(children, CLOSE_US).done == {"orders": 5, "filled": 5}
     sent = [state.at_us for state in record.read().orders.values()]
     assert sent == [OPEN_US, OPEN_US + STEP_US, began_us, began_us + STEP_US, began_us + 2 * STEP_US]
+
+
+@pytest.mark.parametrize("wrong", ["stray", "refused", "no price", "no shares", "corrected"])
+def test_what_cannot_be_halts_ends_no_session_and_stops_no_later_one(
+    ledger: Ledger, switch: HaltSwitch, wrong: str
+) -> None:
+    """It comes with the last order: the session has no other reason to go on."""
+    children = make_children(3, 3)
+    refused, last = children[0].id, children[-1].id
+    reports = {
+        "stray": ExecutionReport("nobody-1", "filled", "x", OPEN_US, 5, 100),
+        "refused": ExecutionReport(refused, "filled", "x", OPEN_US, 5, 100),
+        "no price": ExecutionReport(last, "filled", "x", OPEN_US, 5, 0),
+        "no shares": ExecutionReport(last, "filled", "x", OPEN_US, 0, 100),
+        "corrected": ExecutionReport(last, "corrected", "x", OPEN_US, reason="fill y was taken back"),
+    }
+
+    class Wrong(Silent):
+        def send(self, orders: Sequence[ChildOrder]) -> None:
+            super().send(orders)
+            self.reports += [ExecutionReport(one.id, "expired", f"e-{one.id}", OPEN_US) for one in orders]
+            self.reports += [reports[wrong]] if orders[0].id == last else []
+
+    def run() -> SessionOrders:
+        gate = make_gate(children)
+        gate.quote(children[0].asset, 10**12, OPEN_US)
+        return make_engine(ledger, Wrong(), gate, switch).run(children, CLOSE_US)
+
+    first = run()
+    assert [first.orders[order.id].passed for order in children] == [False, True, True]
+    halt = switch.read()
+    assert halt is not None
+    assert "silent reported" in halt.reason
+    assert first.done is None
+    assert run().done is None  # still halted
+    switch.release(Halt("asked the venue", "ann", OPEN_US + 1), "bob")
+    assert run().done == {"orders": 3, "filled": int(wrong in ("refused", "no price"))}
+    assert not switch.is_set()
+
+
+def test_an_order_that_a_venue_answers_for_after_all_is_no_longer_unknown(ledger: Ledger, switch: HaltSwitch) -> None:
+    """A person who cancels ends it at the venue, and not here alone."""
+    children, record = make_children(1), OrderRecord(ledger, RUN, DAY)
+
+    class Late(Silent):
+        """It says late that it has the order, and ends nothing."""
+
+        def __init__(self, *kinds: str) -> None:
+            super().__init__()
+            self.reports = [ExecutionReport(children[0].id, one, one, OPEN_US) for one in kinds]  # type: ignore[arg-type]
+
+        def cancel(self, ids: Sequence[str]) -> None:
+            self.cancelled += ids
+
+    def run(*kinds: str) -> SessionOrders:
+        return make_engine(ledger, Late(*kinds), make_gate(children), switch).run(children, CLOSE_US)
+
+    record.record_orders([(children[0], {"passed": True, "refusals": []}, OPEN_US)])
+    assert run().orders[children[0].id].unknown
+    assert not run("accepted").orders[children[0].id].unknown
+    record.record_cancel(ALL_ORDERS, "ann", "now")
+    assert run().done is None
+    assert run("cancelled").done == {"orders": 1, "filled": 0}
