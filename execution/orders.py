@@ -152,8 +152,8 @@ class ExecutionReport:
     order
         Id of the child order.
     kind
-        "accepted", "filled" (wholly or in part), "cancelled", "rejected", "expired", or "corrected": the venue changed a
-        fill or took it back, which nothing here undoes.
+        "accepted", "filled" (wholly or in part), "cancelled", "rejected", "expired", or "corrected": the venue changed
+        a fill or took it back, which nothing here undoes.
     exec_id
         The venue's id of this report: one that comes twice counts once.
     at_us
