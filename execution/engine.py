@@ -28,6 +28,7 @@ SETTLING_ROUNDS: Final = 25
 ENGINE: Final = "order engine"
 ENDED_HERE: Final = "-ended"
 NO_SHARE: Final = "participation"
+LATE: Final = "session_over"
 HOLD_US: Final = 60 * US_PER_SECOND
 """After which an order is asked again for which the market had not traded enough."""
 AT_US: Final = attrgetter("at_us")
@@ -196,6 +197,7 @@ class OrderEngine:
         self._told = told
         self._session = SessionOrders()
         self._asked: set[str] = set()
+        self._until_us, self._is_late = 0, False
 
     def run(self, children: Sequence[ChildOrder], until_us: int) -> SessionOrders:
         """Send the orders that are not on record yet, each when it is due, and wait for their ends.
@@ -216,6 +218,8 @@ class OrderEngine:
         self._session = self._record.read()
         if self._session.done is not None:
             return self._session
+        self._until_us, self._is_late = until_us, self._time.now_us() > until_us
+        self._see_present()
         self._restore()
         self._settle_earlier()
         self._refuse_cancelled(children)
@@ -243,7 +247,7 @@ class OrderEngine:
 
         At a venue outside this process two instants are never closer together than planned: after an outage the orders
         that are overdue do not leave at once, since together they would be more of the market's volume than their
-        schedule allows. What this puts off until the close is refused there by the gate.
+        schedule allows. What this puts off until the close is refused.
         """
         before, held = None, list[ChildOrder]()
         waiting = deque((at_us, [*due]) for at_us, due in groupby(sorted(children, key=AT_US), key=AT_US))
@@ -347,6 +351,7 @@ class OrderEngine:
         """Wait until orders are due, and read reports and requests meanwhile; return the halt that ends it."""
         rounds = SETTLING_ROUNDS if isinstance(self._time, SimulatedTime) else 0
         while self._time.now_us() < at_us:
+            self._see_present()
             if (halt := self._halt.read()) is not None:
                 return halt
             self._obey_cancels()
@@ -360,8 +365,7 @@ class OrderEngine:
     def _send(self, batch: Sequence[ChildOrder]) -> Halt | None:
         """Rule on orders that are due, record them all, and send what passed; return the halt that ends it."""
         self._session.cancels = self._record.read_cancels()
-        if self._watch is not None and isinstance(self._time, PresentTime):
-            self._watch.see_present(self._time.now_us())
+        self._see_present()
         now, rows = self._time.now_us(), list[tuple[ChildOrder, Mapping[str, Any], int]]()
         if isinstance(self._venue, SimulatingVenue):
             for asset, price_e4 in self._venue.list_prices({order.asset for order in batch}, now).items():
@@ -388,11 +392,18 @@ class OrderEngine:
         return halt
 
     def _rule(self, order: ChildOrder, now_us: int) -> Mapping[str, Any]:
-        """Return the ruling on an order as it is recorded; one that a person cancelled is not asked of the gate."""
+        """Return the ruling on an order as it is recorded; the gate is not asked of one that is cancelled or late."""
         cancel = self._session.find_cancel(order)
         if cancel is not None:
             return _refuse(cancel)
+        if now_us > self._until_us:  # the gate may find the market open: of the next day
+            return {"passed": False, "refusals": [LATE]}
         return self._gate.check(order, now_us).record()
+
+    def _see_present(self) -> None:
+        """Show the breakers the clock and the guard, in a session that happens now."""
+        if self._watch is not None and isinstance(self._time, PresentTime):
+            self._watch.see_present(self._time.now_us())
 
     def _read(self, timeout_s: float) -> bool:
         """Take in what the venue reported, and return whether it was anything; a report that cannot be halts."""
@@ -458,10 +469,15 @@ class OrderEngine:
             self._venue.cancel(ids)
 
     def _finish(self, halt: Halt | None, until_us: int) -> Halt | None:
-        """Wait for the ends of what is open; a halt, which is returned, and the end of the session cancel it."""
-        ends_us = until_us + GRACE_US
+        """Wait for the ends of what is open; a halt, which is returned, and the end of the session cancel it.
+
+        Of an order whose end no venue tells, a person's cancel is the end: of one that nobody knows of, and of any in a
+        process that began when the session was over.
+        """
+        ends_us = max(until_us, self._time.now_us()) + GRACE_US
         rounds = SETTLING_ROUNDS if isinstance(self._time, SimulatedTime) else None
         while self._session.list_open() and self._time.now_us() < ends_us:
+            self._see_present()
             halt = halt or self._halt.read()
             self._obey_cancels()
             over = halt is not None or self._time.now_us() >= until_us
@@ -474,7 +490,7 @@ class OrderEngine:
             self._time.wait_until(until_us if rounds == 0 else self._time.now_us() + round(READ_S * US_PER_SECOND))
         for one in self._session.list_open():
             cancel = self._session.find_cancel(one.order)
-            if one.unknown and cancel is not None:
+            if cancel is not None and (one.unknown or self._is_late):
                 self._end(one, f"closed by {cancel['by']}: no report came")
         return halt
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -9,6 +10,10 @@ import pytest
 
 from alphaloom.execution import (
     ALL_ORDERS,
+    BreakerLimits,
+    Breakers,
+    BreakerTrip,
+    BreakerWatch,
     ChildOrder,
     ExecutionReport,
     Halt,
@@ -16,6 +21,7 @@ from alphaloom.execution import (
     OrderEngine,
     OrderRecord,
     PaperVenue,
+    PresentTime,
     SessionOrders,
 )
 from alphaloom.ledger import Ledger, LedgerConflict
@@ -261,3 +267,46 @@ def test_an_order_that_a_venue_answers_for_after_all_is_no_longer_unknown(ledger
     record.record_cancel(ALL_ORDERS, "ann", "now")
     assert run().done is None
     assert run("cancelled").done == {"orders": 1, "filled": 0}
+
+
+def test_a_session_that_is_over_is_ended_and_nothing_of_it_is_sent(ledger: Ledger, switch: HaltSwitch) -> None:
+    """Its reports may be waiting; the market is open again, on another day; the venue has forgotten an order."""
+    children, record = make_children(4, 4), OrderRecord(ledger, RUN, DAY)
+    filled, forgotten = (order.id for order in children[:2])
+    next_day_us = OPEN_US + 24 * 3_600_000_000 + STEP_US
+
+    class Closed(Silent):
+        def cancel(self, ids: Sequence[str]) -> None:
+            self.cancelled += ids
+
+    def run(*reports: ExecutionReport) -> tuple[SessionOrders, Closed]:
+        venue, gate = Closed(), make_gate(children, max_quote_age_s=10**6)
+        venue.reports = [*reports]
+        engine = OrderEngine(record, gate, venue, switch, WallClock(next_day_us))
+        return engine.run(children, CLOSE_US), venue
+
+    record.record_orders([(order, {"passed": True, "refusals": []}, OPEN_US) for order in children[:2]])
+    record.record_reports([ExecutionReport(one, "accepted", f"a-{one}", OPEN_US) for one in (filled, forgotten)])
+    session, venue = run(ExecutionReport(filled, "filled", "f", OPEN_US, children[0].shares, 100))
+    assert [one.status for one in session.orders.values()] == ["filled", "accepted", "refused", "refused"]
+    assert {one.refusals for one in session.orders.values() if not one.passed} == {("session_over",)}
+    assert (venue.sent, venue.cancelled, session.done) == ([], [forgotten], None)
+    record.record_cancel(forgotten, "ann", "now")
+    session, venue = run()
+    assert (venue.sent, venue.cancelled) == ([], [forgotten])
+    assert session.done == {"orders": 4, "filled": 1}
+
+
+def test_the_clock_and_the_guard_are_watched_while_a_session_waits(ledger: Ledger, switch: HaltSwitch) -> None:
+    children, now, trips = make_children(1), [OPEN_US - STEP_US], list[BreakerTrip]()
+
+    def sleep(seconds: float) -> None:
+        now[0] += 2_000_000  # while the clock that is never set goes on by 200 ms
+
+    steady, gate = itertools.count(0, 200_000), make_gate(children)
+    watch = BreakerWatch(Breakers(BreakerLimits()), gate, switch, trips.extend, "active", lambda: next(steady))
+    clock = PresentTime(lambda: now[0], sleep)
+    engine = OrderEngine(OrderRecord(ledger, RUN, DAY), gate, Silent(), switch, clock, watch=watch)
+    assert engine.run(children, CLOSE_US).orders == {}
+    assert [trip.breaker for trip in trips] == ["clock"]
+    assert now[0] < OPEN_US
