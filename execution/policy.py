@@ -46,11 +46,9 @@ class FixSettings(BaseModel):
         description="CompID of our session that gets the venue's drop copy; a difference halts; null: none",
     )
     heartbeat_s: int = Field(default=30, ge=1, le=600, description="seconds of silence until a heartbeat")
-
-    @property
-    def is_local(self) -> bool:
-        """Return whether the venue is on this machine: sessions that are over may be rehearsed there."""
-        return self.host in ("127.0.0.1", "::1", "localhost")
+    rehearsal: bool = Field(
+        default=False, description="the venue is a simulated one: it is sent orders of sessions that are over"
+    )
 
 
 class PaperMarketSettings(BaseModel):

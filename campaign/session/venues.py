@@ -83,7 +83,7 @@ def open_venue(
     Raises
     ------
     ExecutionError
-        The venue cannot be reached, or the session is over and the venue is not on this machine.
+        The venue cannot be reached, or the session was over before it was planned.
     """
     settings = read_execution_policy(workspace)
     if plan.request.venue == FIX_VENUE:
@@ -153,7 +153,11 @@ def _open_market(plan: SessionPlan, panel: Panel, row: int, clock: Timeline) -> 
 
 
 def _open_fix(settings: FixSettings, kept: tuple[Path, OrderRecord], plan: SessionPlan, now_us: int) -> ReachedVenue:
-    """Return a venue over our own FIX session; a session that is over is rehearsed on this machine alone."""
+    """Return a venue over our own FIX session.
+
+    The orders of a session that is over go to a simulated venue alone, on a simulated clock. Another venue is reached to
+    end what was planned in time: the engine sends nothing more there.
+    """
     if settings.port is None:
         raise ExecutionError(
             "No FIX venue is named.",
@@ -163,17 +167,18 @@ def _open_fix(settings: FixSettings, kept: tuple[Path, OrderRecord], plan: Sessi
             code="no_fix_venue",
         )
     over = now_us >= plan.closes_us
-    if over and not settings.is_local:
+    if over and not settings.rehearsal and kept[1].read().plan is None:
         raise ExecutionError(
             "The session is over, and an order that is late is another decision.",
             field="--venue",
             got=f"{settings.host}:{settings.port}, session {plan.close.session}",
-            allowed="a session that is not over, or a venue on this machine",
+            allowed="a session that is not over, or a simulated venue (fix: rehearsal: true)",
             hint=f"Nothing was sent. Step the book: alphaloom book step {plan.close.book.removeprefix('book-')}",
             code="session_over",
             exit_code=1,
         )
-    clock: Timeline = SimulatedTime(plan.opens_us) if over else PresentTime(read_clock_us, time.sleep)
+    rehearsed = over and settings.rehearsal
+    clock: Timeline = SimulatedTime(plan.opens_us) if rehearsed else PresentTime(read_clock_us, time.sleep)
     with ExitStack() as opened:
         link = _connect(settings, kept[0], settings.sender, "fix")
         opened.callback(link.close)
