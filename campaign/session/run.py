@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from ...execution import (
+    ALL_ORDERS,
     PRICE_UNITS,
     US_PER_SECOND,
     Agreement,
@@ -32,6 +33,7 @@ from ..book import BookData
 from ..book_record import find_book, hold_book
 from ..windows import find_windows, refuse_unpaid_days
 from .cutting import SessionHours
+from .fills import find_untaken, refuse_skipped
 from .measuring import measure_session
 from .observe import EVERY_ZONE, trip_on_disagreement, watch_breakers
 from .plan import BookClose, PlanRequest, SessionPlan, plan_session, read_close, refuse_old, restore_plan
@@ -114,13 +116,15 @@ def execute_session(
     ExecutionError
         The panel ends before the session, or the session was planned on other data.
     RiskError
-        There is no such book, the panel is not the book's, or nobody has paid for the day.
+        There is no such book, the panel is not the book's, nobody has paid for the day, or what the last step approved
+        was traded in another session.
     """
     agreement = agree(ledger.workspace, KeyFolder.of_user(), now.date())
     with trip_on_disagreement(ledger, name, now), hold_book(ledger, find_book(ledger, name)[0]):
         close = _read_agreed(ledger, name, data, now, agreement)
         record = OrderRecord(ledger, close.book, close.session)
         found = record.read()
+        refuse_skipped(find_untaken(ledger, close.book, close.step["day"]), close.session.isoformat())
         if found.plan is None:
             refuse_old(close)
         venue_name = request.venue if found.plan is None else found.plan["venue"]
@@ -128,7 +132,7 @@ def execute_session(
         if row is not None:
             _refuse_unpaid(ledger, close, data, row)
         if found.plan is not None:
-            plan = restore_plan(close, found.plan)
+            plan = restore_plan(close, found.plan, is_cancelled=ALL_ORDERS in found.cancels)
             gate, _ = _make_gate(ledger, close, data, plan.request)
         else:
             plan, gate = _plan(ledger, close, data, request, now)

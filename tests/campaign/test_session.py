@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from alphaloom.campaign import (
@@ -198,6 +199,43 @@ def test_a_panel_that_was_adjusted_anew_changes_shares_and_no_value(ledger: Ledg
     assert split.corrections == ()
 
 
+def test_a_session_that_was_begun_on_other_data_is_ended_by_a_cancel_of_all(
+    ledger: Ledger, panel: Panel, tmp_path: Path
+) -> None:
+    step(ledger, "begun", panel, 2)
+    with HaltSwitch(tmp_path) as switch:
+        switch.set(Halt("a test", "ann", 1))
+        run = execute(ledger, "begun", panel, 1)
+        switch.release(Halt("over", "ann", 2), "bob")
+    halved = scale(panel, 0.5)
+    with pytest.raises(ExecutionError, match="planned on other data"):
+        execute(ledger, "begun", halved, 1)
+    assert read_orders(ledger, run).record_cancel(ALL_ORDERS, "ann", "now")
+    ended = execute(ledger, "begun", halved, 1)
+    assert ended.orders.done == {"orders": len(run.plan.children), "filled": 0}
+
+
+def test_what_was_approved_is_not_traded_in_a_second_session_of_a_panel_that_lacks_the_first(
+    ledger: Ledger, panel: Panel, tmp_path: Path
+) -> None:
+    step(ledger, "twice", panel, 3)
+    gone = BookData(drop_day(panel, -3), "small")
+    with HaltSwitch(tmp_path) as switch:
+        switch.set(Halt("a test", "ann", 1))
+        assert execute(ledger, "twice", panel, 1).orders.orders == {}
+        switch.release(Halt("over", "ann", 2), "bob")
+    assert preview_session(ledger, "twice", gone, PAPER, LATER).plan.parents  # nothing of it was traded
+    assert execute(ledger, "twice", panel, 1).orders.done is not None
+    with pytest.raises(RiskError) as raised:
+        execute_session(ledger, "twice", gone, PAPER, LATER)
+    assert raised.value.code == "session_skipped"
+    with pytest.raises(RiskError) as raised:
+        step_book(ledger, "twice", gone, lambda: LATER)
+    assert raised.value.code == "session_skipped"
+    assert [one["day"] for one in list_steps(ledger, "book-twice")][-1] == str(panel.dates[-4])
+    step(ledger, "twice", panel, 1)
+
+
 @pytest.mark.parametrize("schedule", ["twap", "vwap", "pov", "is"])
 def test_a_schedule_is_kept_in_the_plan_and_goes_on_after_a_kill(
     ledger: Ledger, panel: Panel, tmp_path: Path, schedule: Algorithm
@@ -278,6 +316,13 @@ def test_a_schedule_that_cannot_be_is_refused_before_anything_is_planned(
     known = BookData(panel.rows(0, panel.days - 2), "small")
     late = preview_session(ledger, "refused", known, PlanRequest("fix", schedule="twap"), begun).plan
     assert late.children[0].at_us >= begun.timestamp() * 1e6 > late.opens_us
+
+
+def drop_day(panel: Panel, row: int) -> Panel:
+    """Return a panel without one day."""
+    kept = np.delete(np.arange(panel.days), row)
+    fields = {name: cells[kept] for name, cells in panel.fields.items()}
+    return replace(panel, dates=panel.dates[kept], fields=fields, universe=panel.universe[kept])
 
 
 def scale(panel: Panel, factor: float) -> Panel:
