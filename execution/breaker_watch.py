@@ -68,9 +68,7 @@ class BreakerWatch:
 
     def see_session(self, session: SessionOrders, at_us: int) -> None:
         """Compare the orders that the venue rejected with those sent."""
-        sent = [state for state in session.orders.values() if state.passed]
-        rejected = sum(report.kind == "rejected" for state in sent for report in state.reports)
-        self.act(self._breakers.see_orders(len(sent), rejected, at_us))
+        self.act(self._breakers.see_orders(session.sent, session.rejected, at_us))
 
     def see_present(self, now_us: int) -> None:
         """Compare the clock with one that is never set, and look whether the guard lives."""

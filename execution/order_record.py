@@ -92,6 +92,11 @@ class OrderState:
         return self.status in ("sent", "accepted", "partly filled")
 
     @property
+    def is_rejected(self) -> bool:
+        """Return whether the venue rejected it."""
+        return any(report.kind == "rejected" for report in self.reports)
+
+    @property
     def refusals(self) -> tuple[str, ...]:
         """Return the rules that refused it."""
         return tuple(self.ruling["refusals"])
@@ -117,6 +122,8 @@ class SessionOrders:
         Orders and reports in the order in which they were recorded.
     strays
         Reports of orders that are not on record.
+    sent, rejected
+        Orders that the gate let pass, and those of them that the venue rejected.
     done
         The end; None while orders may still be sent or filled.
     measured
@@ -132,33 +139,45 @@ class SessionOrders:
     strays: list[ExecutionReport] = field(default_factory=list)
     done: Mapping[str, Any] | None = None
     measured: Mapping[str, Any] | None = None
+    sent: int = field(default=0, init=False)
+    rejected: int = field(default=0, init=False)
+    _open: dict[str, OrderState] = field(default_factory=dict, init=False, repr=False)
+    _seen: set[tuple[str, str]] = field(default_factory=set, init=False, repr=False)
 
     def take_order(self, state: OrderState) -> None:
         """Add an order."""
         self.orders[state.order.id] = state
         self.trail.append(state)
+        if state.passed:
+            self.sent += 1
+            self._open[state.order.id] = state
 
     def take_report(self, report: ExecutionReport) -> None:
         """Add a report to its order."""
         self.trail.append(report)
-        if report.order in self.orders:
-            self.orders[report.order].reports.append(report)
-            self.orders[report.order].unknown = False  # the venue has it, whatever was thought before
-        else:
+        self._seen.add((report.order, report.exec_id))
+        state = self.orders.get(report.order)
+        if state is None:
             self.strays.append(report)
+            return
+        was_rejected = state.is_rejected
+        state.reports.append(report)
+        state.unknown = False  # the venue has it, whatever was thought before
+        self.rejected += state.passed and state.is_rejected and not was_rejected
+        if not state.is_open:
+            self._open.pop(report.order, None)
 
     def has_report(self, report: ExecutionReport) -> bool:
         """Return whether a report is here: one that comes twice counts once."""
-        known = self.orders[report.order].reports if report.order in self.orders else self.strays
-        return any(one.exec_id == report.exec_id and one.order == report.order for one in known)
+        return (report.order, report.exec_id) in self._seen
 
     def find_cancel(self, order: ChildOrder) -> Mapping[str, Any] | None:
         """Return who asked for the end of an order; None where nobody did."""
         return next((self.cancels[name] for name in (order.id, order.parent, ALL_ORDERS) if name in self.cancels), None)
 
     def list_open(self) -> list[OrderState]:
-        """Return the orders of which shares may still be filled."""
-        return [state for state in self.orders.values() if state.is_open]
+        """Return the orders of which shares may still be filled, in the order in which they were recorded."""
+        return [*self._open.values()]
 
 
 class OrderRecord:

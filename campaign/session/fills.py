@@ -73,7 +73,7 @@ def refuse_skipped(untaken: Iterable[str], day: str) -> None:
             field="--panel",
             got=f"{day} as the day after the last step",
             allowed=f"{other} as the day after the last step",
-            hint=f"Nothing was done: it would be traded twice. Come with a panel that has {other} and no new day before.",
+            hint=f"Nothing was done: it would count twice. Come with a panel that has {other} and no new day before.",
             code="session_skipped",
             exit_code=1,
         )

@@ -458,8 +458,8 @@ def restore_plan(close: BookClose, body: Mapping[str, Any], *, is_cancelled: boo
             field="--panel",
             got=", ".join(other[:3]) or close.decision.id,
             allowed="the panel with which the session was begun",
-            hint="Nothing further was sent. Name the data with which you began; or end the rest: alphaloom orders --cancel "
-            "all, and the same command again.",
+            hint="Nothing further was sent. Name the data with which you began; or end the rest with alphaloom orders "
+            "--cancel all, and then this command again.",
             code="planned_otherwise",
             exit_code=1,
         )

@@ -155,8 +155,8 @@ def _open_market(plan: SessionPlan, panel: Panel, row: int, clock: Timeline) -> 
 def _open_fix(settings: FixSettings, kept: tuple[Path, OrderRecord], plan: SessionPlan, now_us: int) -> ReachedVenue:
     """Return a venue over our own FIX session.
 
-    The orders of a session that is over go to a simulated venue alone, on a simulated clock. Another venue is reached to
-    end what was planned in time: the engine sends nothing more there.
+    The orders of a session that is over go to a simulated venue alone, on a simulated clock. Another venue is reached
+    to end what was planned in time: the engine sends nothing more there.
     """
     if settings.port is None:
         raise ExecutionError(

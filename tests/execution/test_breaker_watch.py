@@ -125,7 +125,8 @@ def test_rejects_are_counted_of_what_was_sent(parts: tuple[HaltSwitch, Modes, li
         session.take_order(state)
         kind = "rejected" if place < 3 else "filled"
         if place < 10:
-            session.take_report(ExecutionReport(order.id, kind, f"{place}", AT_US, 1, 1))  # type: ignore[arg-type]  # of two
+            for copy in "ab":  # a venue that rejects an order twice rejected one order
+                session.take_report(ExecutionReport(order.id, kind, f"{place}{copy}", AT_US, 1, 1))  # type: ignore[arg-type]  # of two
     make_watch(parts, reject_ratio_bp=3_000).see_session(session, AT_US)
     assert (gate.mode, kept) == ("active", [])
     make_watch(parts, reject_ratio_bp=2_999).see_session(session, AT_US)
