@@ -46,15 +46,21 @@ class FixVenue:
         self._made: list[ExecutionReport] = []
         self._asked_back: set[str] = set()
         self._cancels = 0
+        self._is_gone = False
 
     def send(self, orders: Sequence[ChildOrder]) -> None:
-        """Send orders; without a session they are reported as rejected and never leave."""
+        """Send orders; without a session they are reported as rejected and never leave.
+
+        Once a session was waited for in vain, no order leaves until that was reported: the last of many orders of one
+        instant would leave minutes after its ruling.
+        """
         # An order that has a number already is left out: what became of it is or will be reported.
         new = [order for order in orders if self._link.find(order.id) is None]
-        if new and self._link.wait_until_ready(READY_SECONDS):
+        if new and not self._is_gone and self._link.wait_until_ready(READY_SECONDS):
             now_us = self._clock_us()
             self._link.send([Outgoing("D", make_new_order(order, now_us), order.id) for order in new])
         else:
+            self._is_gone = bool(new)
             self._made += [self._make_rejected(order.id, NO_SESSION) for order in new]
 
     def has_sent(self, id: str) -> bool:
@@ -76,6 +82,7 @@ class FixVenue:
         """Return what the venue said since the last call, the oldest first; what that call gave is on record."""
         self._link.confirm()
         self._ask_back()
+        self._is_gone = False
         reports, self._made = self._made, []
         for message in self._link.receive(0.0 if reports else timeout_s):
             report = self._read(message)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from alphaloom.execution import ExecutionReport, HaltSwitch, OrderRecord
+from alphaloom.execution import ChildOrder, ExecutionReport, HaltSwitch, OrderRecord
 from alphaloom.execution.fix import FixMessage, FixVenue, Outgoing
+from alphaloom.execution.fix.fix_venue import READY_SECONDS
 from alphaloom.ledger import Ledger
 
 from ..sessions import CLOSE_US, OPEN_US, make_children, make_engine, make_gate, open_ledger
@@ -99,3 +100,22 @@ def test_a_report_that_could_not_be_recorded_comes_again(
             run()
     assert run() == {"orders": 4, "filled": 4}
     assert broker.waiting == []  # all is on record, and the broker knows it
+
+
+def test_an_outage_is_waited_for_once_an_instant_and_no_order_leaves_long_after_its_ruling(
+    ledger: Ledger, switch: HaltSwitch
+) -> None:
+    """The session comes back while the orders of the first instant are sent; the rest of them is refused."""
+    children, broker = make_children(6, 2), Broker()
+    broker.ready = False
+
+    class Returning(FixVenue):
+        def send(self, orders: Sequence[ChildOrder]) -> None:
+            super().send(orders)
+            broker.ready = True
+
+    venue = Returning("broker", broker, lambda: OPEN_US)
+    session = make_engine(ledger, venue, make_gate(children), switch).run(children, CLOSE_US)
+    assert broker.waits == [READY_SECONDS] * 4
+    assert [one.status for one in session.orders.values()] == ["rejected"] * 3 + ["filled"] * 3
+    assert session.done is not None
