@@ -133,7 +133,7 @@ def execute_session(
             _refuse_unpaid(ledger, close, data, row)
         if found.plan is not None:
             plan = restore_plan(close, found.plan, is_cancelled=ALL_ORDERS in found.cancels)
-            gate, _ = _make_gate(ledger, close, data, plan.request)
+            gate, _ = make_gate(ledger, close, data, plan.request)
         else:
             plan, gate = _plan(ledger, close, data, request, now)
         watch = watch or SessionWatch()
@@ -157,7 +157,7 @@ def _plan(
     ledger: Ledger, close: BookClose, data: BookData, request: PlanRequest, now: datetime
 ) -> tuple[SessionPlan, OrderGate]:
     """Return the plan of a session that has none on record, and the order gate before it."""
-    gate, spans = _make_gate(ledger, close, data, request)
+    gate, spans = make_gate(ledger, close, data, request)
     plan = plan_session(close, request, _find_hours(request, spans, now))
     refuse_schedule(plan, gate.limits)
     return plan, gate
@@ -213,7 +213,7 @@ def _find_session(close: BookClose, data: BookData, name: str) -> int:
     )
 
 
-def _make_gate(
+def make_gate(
     ledger: Ledger, close: BookClose, data: BookData, request: PlanRequest
 ) -> tuple[OrderGate, tuple[tuple[int, int], ...]]:
     """Return the order gate for a book before its session, and the hours of that."""
@@ -222,7 +222,10 @@ def _make_gate(
         limits = limits.model_copy(update={"calendar": data.panel.calendar})
     usual = {name: past.day_shares for name, past in close.pasts.items() if past.day_shares is not None}
     positions = {name: math.trunc(round(shares, 6)) for name, shares in close.held.items()}
-    state = GateState(max(round(close.equity * PRICE_UNITS), 1), positions, usual, request.located)
+    located = request.located
+    if located is not None:  # a lender promises shares by which a short may grow; those that are short now are borrowed
+        located = {name: shares + max(-positions.get(name, 0), 0) for name, shares in located.items()}
+    state = GateState(max(round(close.equity * PRICE_UNITS), 1), positions, usual, located)
     gate = OrderGate(limits, close.policy, state)
     gate.set_mode(close.mode)
     at_us = int(datetime.combine(close.session, EVERY_ZONE).timestamp()) * US_PER_SECOND

@@ -29,6 +29,7 @@ from alphaloom.campaign import (
 )
 from alphaloom.campaign.session.cutting import NamePast, SessionHours
 from alphaloom.campaign.session.plan import plan_session, restore_plan
+from alphaloom.campaign.session.run import make_gate
 from alphaloom.desk.cli.main import run_command
 from alphaloom.evaluation import add_by_hand
 from alphaloom.execution import (
@@ -183,6 +184,23 @@ def test_what_people_and_lenders_allow_holds_for_orders(ledger: Ledger, panel: P
     assert {order.asset for order in bound.plan.children if order.id in refused} == {others[0]}
     order_mode(ledger, "lent", "halted", ("a test", "ann", ""), datetime(2000, 1, 1, tzinfo=UTC))
     assert preview_session(ledger, "lent", data, PAPER, LATER).plan.parents == ()
+
+
+def test_a_list_of_locates_is_what_a_short_may_grow_by_for_orders_and_gate_alike(ledger: Ledger, panel: Panel) -> None:
+    step(ledger, "short", panel, 6)
+    step(ledger, "short", panel, 1)  # it holds shorts already
+    data = BookData(panel, "small")
+    plan = preview_session(ledger, "short", data, PAPER, LATER).plan
+    grows = {one.asset: -one.shares for one in plan.parents if one.shares < 0 and plan.close.held.get(one.asset, 0) < 0}
+    assert grows
+    lent = preview_session(ledger, "short", data, PlanRequest("paper", 1, grows), LATER)
+    assert {one.asset for one in lent.plan.parents} >= grows.keys()
+    assert {rule for ruling in lent.preview for rule in ruling.refusals} == set()
+    fewer = {name: shares - 1 for name, shares in grows.items()}
+    gate = make_gate(ledger, plan.close, data, PlanRequest("paper", 1, fewer))[0]
+    for order in (one for one in plan.children if one.asset in grows):
+        gate.quote(order.asset, 10_000, order.at_us)
+        assert gate.check(order, order.at_us).refusals == ("borrow",)
 
 
 def test_a_panel_that_was_adjusted_anew_changes_shares_and_no_value(ledger: Ledger, panel: Panel) -> None:
