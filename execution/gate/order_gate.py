@@ -208,6 +208,8 @@ class OrderGate:
         refuse_unless(bool(reason.strip()), "reason", reason, "why it may trade on")
         own = self.state.find(asset).own(side)
         counted, own.repeats = own.repeats, 0
+        for live in own.open.values():
+            live.repeats = False  # it is counted no more, so its end frees nothing
         return RepeatsAllowed(asset, side, counted, by.strip(), reason.strip(), now_us)
 
     def report_rates(self) -> dict[str, dict[str, int]]:

@@ -333,6 +333,17 @@ def test_a_side_that_was_stopped_stays_so_until_a_named_person_allows_more() -> 
     assert desk.send(desk.order(), tomorrow).passed
 
 
+def test_what_was_open_when_more_was_allowed_frees_nothing_when_it_ends() -> None:
+    desk = Desk(make_limits(repeats_cap=2))
+    waits = [desk.sent() for _ in range(2)]
+    desk.gate.allow_repeats("AAA", "buy", "Ada", "a long schedule", NOW)
+    for order in waits:
+        desk.cancel(order)
+    for _ in range(2):
+        desk.fill(desk.sent())
+    assert desk.send(desk.order()).refusals == ("repeats",)
+
+
 def test_a_new_day_counts_again_and_keeps_what_is_open() -> None:
     limits = make_limits(RateLimit(per_day=4), session_volume_cap_bp=300, credit_cap_bp=3, repeats_cap=4)
     desk = Desk(limits)
