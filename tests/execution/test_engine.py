@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -310,3 +311,29 @@ def test_the_clock_and_the_guard_are_watched_while_a_session_waits(ledger: Ledge
     assert engine.run(children, CLOSE_US).orders == {}
     assert [trip.breaker for trip in trips] == ["clock"]
     assert now[0] < OPEN_US
+
+
+def test_what_came_since_is_added_to_what_was_read_and_a_halt_is_over_once_orders_go_on(
+    ledger: Ledger, switch: HaltSwitch
+) -> None:
+    children, record = make_children(4, 2), OrderRecord(ledger, RUN, DAY)
+    known = record.read()
+
+    class Halting(Silent):
+        def send(self, orders: Sequence[ChildOrder]) -> None:
+            super().send(orders)
+            switch.set(Halt("a test", "ann", OPEN_US))
+
+    make_engine(ledger, Halting(), make_gate(children), switch).run(children, CLOSE_US)
+    assert record.read(known) is known
+    assert known == record.read()
+    assert known.is_halted
+    switch.release(Halt("over", "ann", OPEN_US + 1), "bob")
+    make_engine(ledger, make_paper(children), make_gate(children), switch).run(children, CLOSE_US)
+    assert record.read(known) == record.read()
+    assert known.done is not None
+    assert (len(known.halts), known.is_halted) == (1, False)
+    later = OrderRecord(ledger, RUN, DAY + timedelta(days=1))
+    later.record_plan({"parents": []})
+    assert record.read(known) == record.read()
+    assert later.read().orders == {}
