@@ -29,6 +29,7 @@ ENGINE: Final = "order engine"
 ENDED_HERE: Final = "-ended"
 NO_SHARE: Final = "participation"
 LATE: Final = "session_over"
+NO_TRADE: Final = "no_trade"
 HOLD_US: Final = 60 * US_PER_SECOND
 """After which an order is asked again for which the market had not traded enough."""
 AT_US: Final = attrgetter("at_us")
@@ -367,14 +368,19 @@ class OrderEngine:
         self._session.cancels = self._record.read_cancels()
         self._see_present()
         now, rows = self._time.now_us(), list[tuple[ChildOrder, Mapping[str, Any], int]]()
+        silent = set[str]()
         if isinstance(self._venue, SimulatingVenue):
-            for asset, price_e4 in self._venue.list_prices({order.asset for order in batch}, now).items():
+            assets = {order.asset for order in batch}
+            prices = self._venue.list_prices(assets, now)
+            silent = assets - prices.keys()
+            for asset, price_e4 in prices.items():
                 self._gate.quote(asset, price_e4, now)
         halt = None
         for order in batch:
             if (halt := self._halt.read()) is not None:
                 break
-            rows.append((order, self._rule(order, now), now))
+            rule = NO_TRADE if order.asset in silent else LATE if now > self._until_us else ""
+            rows.append((order, self._rule(order, now, rule), now))
         self._write(partial(self._record.record_orders, rows))
         states = [OrderState(*row) for row in rows]
         for state in states:
@@ -391,13 +397,16 @@ class OrderEngine:
         self._read(0.0)
         return halt
 
-    def _rule(self, order: ChildOrder, now_us: int) -> Mapping[str, Any]:
-        """Return the ruling on an order as it is recorded; the gate is not asked of one that is cancelled or late."""
+    def _rule(self, order: ChildOrder, now_us: int, rule: str) -> Mapping[str, Any]:
+        """Return the ruling on an order as it is recorded; a person's cancel and another rule come before the gate.
+
+        The gate would find the market open on the next day, and the price of a name that does not trade too old.
+        """
         cancel = self._session.find_cancel(order)
         if cancel is not None:
             return _refuse(cancel)
-        if now_us > self._until_us:  # the gate may find the market open: of the next day
-            return {"passed": False, "refusals": [LATE]}
+        if rule:
+            return {"passed": False, "refusals": [rule]}
         return self._gate.check(order, now_us).record()
 
     def _see_present(self) -> None:

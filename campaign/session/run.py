@@ -158,8 +158,9 @@ def _plan(
 ) -> tuple[SessionPlan, OrderGate]:
     """Return the plan of a session that has none on record, and the order gate before it."""
     gate, spans = make_gate(ledger, close, data, request)
-    plan = plan_session(close, request, _find_hours(request, spans, now))
-    refuse_schedule(plan, gate.limits)
+    hours = _find_hours(request, spans, now)
+    plan = plan_session(close, request, hours)
+    refuse_schedule(plan, gate.limits, hours.from_us)
     return plan, gate
 
 

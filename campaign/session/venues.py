@@ -97,19 +97,17 @@ def open_venue(
     return ReachedVenue(PaperVenue(_open_session(plan, panel, row)), moved)
 
 
-def refuse_schedule(plan: SessionPlan, limits: OrderLimits) -> None:
-    """Refuse a schedule where the venue cannot trade it.
+def refuse_schedule(plan: SessionPlan, limits: OrderLimits, from_us: int) -> None:
+    """Refuse a schedule where the venue cannot trade it; a session that has begun is traded from `from_us` on.
 
     Raises
     ------
     ExecutionError
-        NautilusTrader is given opening prices alone; or slices of a FIX venue are further from each other and from the
+        NautilusTrader is given opening prices alone; or orders of a FIX venue are further from each other and from the
         opening than the gate lets the last price be old, and no other price than that of a fill comes from there.
     """
     request = plan.request
-    if request.schedule == "market":
-        return
-    if request.venue == NautilusVenue.name:
+    if request.venue == NautilusVenue.name and request.schedule != "market":
         raise ExecutionError(
             "NautilusTrader is fed with the panel's opening prices alone, so it trades no schedule here.",
             field="--schedule",
@@ -118,7 +116,7 @@ def refuse_schedule(plan: SessionPlan, limits: OrderLimits) -> None:
             hint="Nothing was sent. --venue paper simulates the session between open and close.",
             code="schedule_venue",
         )
-    times = {plan.opens_us, *(at_us for cut in plan.cuts.values() for at_us, _ in cut.slices)}
+    times = {plan.opens_us, *(max(at_us, from_us) for cut in plan.cuts.values() for at_us, _ in cut.slices)}
     apart_us = max((after - before for before, after in pairwise(sorted(times))), default=0)
     if request.venue == FIX_VENUE and apart_us > limits.max_quote_age_s * US_PER_SECOND:
         raise ExecutionError(

@@ -334,6 +334,10 @@ def test_a_schedule_that_cannot_be_is_refused_before_anything_is_planned(
     known = BookData(panel.rows(0, panel.days - 2), "small")
     late = preview_session(ledger, "refused", known, PlanRequest("fix", schedule="twap"), begun).plan
     assert late.children[0].at_us >= begun.timestamp() * 1e6 > late.opens_us
+    assert preview_session(ledger, "refused", known, PlanRequest("fix"), begun).plan.children
+    (tmp_path / EXECUTION_FILE).write_text("orders: {max_quote_age_s: 7199}\n")
+    with pytest.raises(ExecutionError, match="too old for the order gate"):
+        preview_session(ledger, "refused", known, PlanRequest("fix"), begun)
 
 
 def drop_day(panel: Panel, row: int) -> Panel:
