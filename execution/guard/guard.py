@@ -115,7 +115,8 @@ class Guard:
             self._answer = GuardAnswer(halt.at_us if halt else 0, now_us, 0, 0)
             self._ask(now_us)
         elif now_us - self._asked_us > ASK_AGAIN_US and (not self._answer.ended_us or self._open):
-            self._ask(now_us)
+            if self._link.wait_until_ready(0.0):  # what was asked before leaves with the next session
+                self._ask(now_us)
 
     def _ask(self, now_us: int) -> None:
         """Ask the venue to cancel everything: with one message, or each order by itself."""
