@@ -61,6 +61,9 @@ class BreakerWatch:
         self._steady_us, self._find_beat = steady_us, find_beat
         if mode == "active" and breakers.mode != "active":
             gate.set_mode("reducing")
+        for trip in breakers.trips:
+            if trip.mode == "halted":  # people clear it; whoever took the file away by hand did not
+                switch.set(Halt(describe_trip(trip), WATCHER, trip.at_us))
 
     def see_equity(self, equity: int, highest: int, began: int, at_us: int) -> None:
         """Compare equity with its highest value and with that at the start of the day."""

@@ -158,9 +158,14 @@ def test_a_trip_that_stood_never_lets_more_pass(
 ) -> None:
     """The gate holds the book's own mode already: "active" stands here for untouched."""
     switch, gate, kept = parts
+    BreakerWatch(
+        Breakers(BreakerLimits(), [BreakerTrip("cost", 2, 1, AT_US, "reducing")]), gate, switch, kept.extend, mode
+    )
+    assert not switch.is_set()
     standing = Breakers(BreakerLimits(), [BreakerTrip("log", 1, 0, AT_US, "halted")])
     BreakerWatch(standing, gate, switch, kept.extend, mode)
     assert gate.mode == held
+    assert switch.is_set()  # also where its file was deleted
     switch.close()
 
 
