@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from typing import Final
 
-from ..orders import FINAL_REPORTS, ChildOrder, ExecutionReport, ReportKind
+from ..orders import FINAL_REPORTS, PRICE_UNITS, ChildOrder, ExecutionReport, ReportKind
 from .message import Fields, FixMessage, format_price, format_time, parse_price, parse_time
 
 SIDE_CODES: Final = {"buy": "1", "sell": "2"}
@@ -15,6 +17,8 @@ REPORT_KINDS: Final[dict[str, ReportKind]] = {
 """What an ExecType means; others say nothing new of an order."""
 TRADING_RESENT: Final = frozenset("Fq")
 """Kinds that a trading side sends again: a cancel is wanted later too, an order is not."""
+PER_SHARE, IN_PERCENT = "1", "2"
+"""CommType: what a Commission is counted by; any other is the whole amount."""
 UNKNOWN_ORDER: Final = "1"
 """CxlRejReason of a venue that has no such order."""
 
@@ -52,6 +56,19 @@ def read_report(message: FixMessage) -> ExecutionReport | None:
         at_us=parse_time(message.get(60) or message.get(52)),
         shares=message.number(32) if filled else 0,
         price_e4=parse_price(message.get(31), 31) if filled else 0,
-        cost_e4=parse_price(message.get(12), 12) if filled and message.get(13) == "3" else 0,
+        cost_e4=_read_cost(message) if filled else 0,
         reason=reason,
     )
+
+
+def _read_cost(message: FixMessage) -> int:
+    """Return the commission of a fill in 1e-4 of the currency, rounded up: for each share, in percent, or in all."""
+    text, shares = message.get(12), message.number(32)
+    if not text:
+        return 0
+    amount = Fraction(text) * PRICE_UNITS
+    if message.get(13) == PER_SHARE:
+        amount *= shares
+    elif message.get(13) == IN_PERCENT:
+        amount = Fraction(text) / 100 * shares * parse_price(message.get(31), 31)
+    return math.ceil(amount)

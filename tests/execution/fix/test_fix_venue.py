@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from alphaloom.execution import ChildOrder, ExecutionReport, HaltSwitch, OrderRecord
-from alphaloom.execution.fix import FixMessage, FixVenue, Outgoing
+from alphaloom.execution.fix import FixMessage, FixVenue, Outgoing, read_report
 from alphaloom.execution.fix.fix_venue import READY_SECONDS
 from alphaloom.ledger import Ledger
 
 from ..sessions import CLOSE_US, OPEN_US, make_children, make_engine, make_gate, open_ledger
-from .wire import AT, HEAD
+from .wire import AT, HEAD, ORDER
 
 
 class Broker:
@@ -119,3 +119,20 @@ def test_an_outage_is_waited_for_once_an_instant_and_no_order_leaves_long_after_
     assert broker.waits == [READY_SECONDS] * 4
     assert [one.status for one in session.orders.values()] == ["rejected"] * 3 + ["filled"] * 3
     assert session.done is not None
+
+
+@pytest.mark.parametrize(
+    ("tags", "cost_e4"),
+    [
+        ({}, 0),
+        ({"t12": "1.5"}, 15_000),
+        ({"t12": "1.5", "t13": "3"}, 15_000),
+        ({"t12": "0.00355", "t13": "1"}, 355),  # 35.5 of a share, 10 shares
+        ({"t12": "0.05", "t13": "2"}, 500),  # of 100
+        ({"t12": "0.00001", "t13": "3"}, 1),
+    ],
+)
+def test_a_commission_counts_however_the_venue_says_it(tags: dict[str, str], cost_e4: int) -> None:
+    report = read_report(make_fill(FixMessage("FIX.4.4", "D", ORDER), t32="10", **tags))
+    assert report is not None
+    assert report.cost_e4 == cost_e4
