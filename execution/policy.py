@@ -81,6 +81,13 @@ class ScheduleSettings(BaseModel):
     risk_aversion: float = Field(
         default=1e-6, ge=0, le=1, description="of the schedule is: weight of the cost's variance, in 1 / currency"
     )
+    hidden_sizes_bp: StrictInt = Field(
+        default=0, ge=0, le=10_000, description="each slice's size is drawn within this share of it"
+    )
+    hidden_times_bp: StrictInt = Field(
+        default=0, ge=0, le=10_000, description="each slice's time is drawn within this share of its interval"
+    )
+    hidden_seed: StrictInt = Field(default=0, ge=0, description="of these draws, with the order's id: tell it nobody")
     venues: tuple[PaperMarketSettings, ...] = Field(
         default=(), max_length=12, description="over which the paper venue routes a schedule's orders; empty: one"
     )

@@ -28,7 +28,7 @@ from alphaloom.campaign import (
     step_book,
 )
 from alphaloom.campaign.session.cutting import NamePast, SessionHours
-from alphaloom.campaign.session.plan import plan_session, restore_plan
+from alphaloom.campaign.session.plan import SessionPlan, plan_session, restore_plan
 from alphaloom.campaign.session.run import make_gate
 from alphaloom.desk.cli.main import run_command
 from alphaloom.evaluation import add_by_hand
@@ -338,6 +338,31 @@ def test_a_schedule_that_cannot_be_is_refused_before_anything_is_planned(
     (tmp_path / EXECUTION_FILE).write_text("orders: {max_quote_age_s: 7199}\n")
     with pytest.raises(ExecutionError, match="too old for the order gate"):
         preview_session(ledger, "refused", known, PlanRequest("fix"), begun)
+
+
+def test_sizes_and_times_of_slices_are_hidden_where_a_person_says_so(
+    ledger: Ledger, panel: Panel, tmp_path: Path
+) -> None:
+    step(ledger, "hidden", panel, 2)
+
+    def cut(terms: str) -> SessionPlan:
+        (tmp_path / EXECUTION_FILE).write_text(f"schedule: {{slices: 6{terms}}}\n")
+        return preview_session(
+            ledger, "hidden", BookData(panel, "small"), PlanRequest("paper", schedule="twap"), LATER
+        ).plan
+
+    even = cut("")
+    plain, same, other = (
+        cut(f", hidden_sizes_bp: 5000, hidden_times_bp: 10000, hidden_seed: {seed}") for seed in (1, 1, 2)
+    )
+    assert plain.children == same.children
+    assert len({plan.children for plan in (even, plain, other)}) == 3
+    assert len({one.at_us for one in plain.children}) == len(plain.children) > 6
+    for parent in plain.parents:
+        assert sum(one.signed_shares for one in plain.children if one.parent == parent.id) == parent.shares
+    run = execute(ledger, "hidden", panel, 1, PlanRequest("paper", schedule="twap"))
+    assert run.orders.done is not None
+    assert run.plan.children == other.children
 
 
 def drop_day(panel: Panel, row: int) -> Panel:
