@@ -180,7 +180,7 @@ def _open_fix(settings: FixSettings, kept: tuple[Path, OrderRecord], plan: Sessi
     with ExitStack() as opened:
         link = _connect(settings, kept[0], settings.sender, "fix")
         opened.callback(link.close)
-        venue = FixVenue(FIX_VENUE, link, clock.now_us)
+        venue = FixVenue(FIX_VENUE, link, clock.now_us, plan.close.renamed)
         if settings.drop_copy is None:
             reached: Venue = venue
         else:

@@ -7,7 +7,8 @@ it was not sent, and the order is reported as rejected with that reason. A desk 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from ..orders import ChildOrder, ExecutionReport
@@ -37,10 +38,15 @@ class FixVenue:
         The session and its connection.
     clock_us
         Returns the time in microseconds since 1970.
+    symbols
+        The venue's symbol of each asset that it calls otherwise.
     """
 
-    def __init__(self, name: str, link: FixLink, clock_us: Callable[[], int]) -> None:
+    def __init__(
+        self, name: str, link: FixLink, clock_us: Callable[[], int], symbols: Mapping[str, str] | None = None
+    ) -> None:
         self.name = name
+        self._symbols = symbols or {}
         self._link = link
         self._clock_us = clock_us
         self._made: list[ExecutionReport] = []
@@ -58,7 +64,8 @@ class FixVenue:
         new = [order for order in orders if self._link.find(order.id) is None]
         if new and not self._is_gone and self._link.wait_until_ready(READY_SECONDS):
             now_us = self._clock_us()
-            self._link.send([Outgoing("D", make_new_order(order, now_us), order.id) for order in new])
+            called = [replace(order, asset=self._symbols.get(order.asset, order.asset)) for order in new]
+            self._link.send([Outgoing("D", make_new_order(order, now_us), order.id) for order in called])
         else:
             self._is_gone = bool(new)
             self._made += [self._make_rejected(order.id, NO_SESSION) for order in new]

@@ -136,3 +136,10 @@ def test_a_commission_counts_however_the_venue_says_it(tags: dict[str, str], cos
     report = read_report(make_fill(FixMessage("FIX.4.4", "D", ORDER), t32="10", **tags))
     assert report is not None
     assert report.cost_e4 == cost_e4
+
+
+def test_an_order_has_the_symbol_by_which_the_venue_knows_its_asset() -> None:
+    first, second = make_children(2)
+    broker = Broker()
+    FixVenue("broker", broker, lambda: OPEN_US, {first.asset: "NEW"}).send([first, second])
+    assert [broker.sent[one.id].get(55) for one in (first, second)] == ["NEW", second.asset]
