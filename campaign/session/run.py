@@ -81,7 +81,7 @@ def preview_session(ledger: Ledger, name: str, data: BookData, request: PlanRequ
     agreement = agree(ledger.workspace, KeyFolder.of_user(), now.date())
     close = _read_agreed(ledger, name, data, now, agreement)
     refuse_old(close)
-    plan, gate = _plan(ledger, close, data, request, now)
+    plan, gate = _plan(ledger, close, data, request, now, SessionOrders())
     _quote(gate, plan)
     arrivals, rulings = {parent.asset: parent.arrival_e4 for parent in plan.parents}, list[OrderRuling]()
     for order in plan.children:
@@ -98,12 +98,12 @@ def execute_session(
     now: datetime,
     watch: SessionWatch | None = None,
 ) -> SessionRun:
-    """Send the orders of a book's next session to a simulated venue; a session that was cut short goes on.
+    """Send the orders of a book's next session to a venue; a session that was cut short goes on.
 
     Parameters
     ----------
     ledger, name, data
-        The record, the book, and the panel, which must have the session's day.
+        The record, the book, and the panel, which must have the session's day unless the venue is over FIX.
     request
         What a person asks for; where the session was planned before, that plan holds.
     now
@@ -131,11 +131,7 @@ def execute_session(
         row = close.row if venue_name == FIX_VENUE else _find_session(close, data, name)
         if row is not None:
             _refuse_unpaid(ledger, close, data, row)
-        if found.plan is not None:
-            plan = restore_plan(close, found.plan, is_cancelled=ALL_ORDERS in found.cancels)
-            gate, _ = make_gate(ledger, close, data, plan.request)
-        else:
-            plan, gate = _plan(ledger, close, data, request, now)
+        plan, gate = _plan(ledger, close, data, request, now, found)
         watch = watch or SessionWatch()
         watch.planned(plan)
         if found.done is not None and found.measured is not None:
@@ -154,9 +150,12 @@ def execute_session(
 
 
 def _plan(
-    ledger: Ledger, close: BookClose, data: BookData, request: PlanRequest, now: datetime
+    ledger: Ledger, close: BookClose, data: BookData, request: PlanRequest, now: datetime, found: SessionOrders
 ) -> tuple[SessionPlan, OrderGate]:
-    """Return the plan of a session that has none on record, and the order gate before it."""
+    """Return the plan of a session, the one on record where there is one, and the order gate before it."""
+    if found.plan is not None:
+        plan = restore_plan(close, found.plan, is_cancelled=ALL_ORDERS in found.cancels)
+        return plan, make_gate(ledger, close, data, plan.request)[0]
     gate, spans = make_gate(ledger, close, data, request)
     hours = _find_hours(request, spans, now)
     plan = plan_session(close, request, hours)

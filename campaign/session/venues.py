@@ -164,8 +164,8 @@ def _open_fix(settings: FixSettings, kept: tuple[Path, OrderRecord], plan: Sessi
             hint="alphaloom serve venue --port 9876 is one to try it on.",
             code="no_fix_venue",
         )
-    over = now_us >= plan.closes_us
-    if over and not settings.rehearsal and kept[1].read().plan is None:
+    over, is_new = now_us >= plan.closes_us, kept[1].read().plan is None
+    if over and not settings.rehearsal and is_new:
         raise ExecutionError(
             "The session is over, and an order that is late is another decision.",
             field="--venue",
@@ -181,6 +181,8 @@ def _open_fix(settings: FixSettings, kept: tuple[Path, OrderRecord], plan: Sessi
         link = _connect(settings, kept[0], settings.sender, "fix")
         opened.callback(link.close)
         venue = FixVenue(FIX_VENUE, link, clock.now_us, plan.close.renamed)
+        if is_new:
+            _refuse_known(venue, plan, settings.sender)
         if settings.drop_copy is None:
             reached: Venue = venue
         else:
@@ -190,6 +192,21 @@ def _open_fix(settings: FixSettings, kept: tuple[Path, OrderRecord], plan: Sessi
             reached = _compare(venue, DropCopy(copy_link, copies, settings.sender, read_clock_us), kept, plan)
         opened.pop_all()
     return ReachedVenue(reached, clock)
+
+
+def _refuse_known(venue: FixVenue, plan: SessionPlan, sender: str) -> None:
+    """Refuse orders whose ids the session has sent: the venue would take them for those, and cancel those for them."""
+    known = next((child.id for child in plan.children if venue.has_sent(child.id)), None)
+    if known is not None:
+        raise ExecutionError(
+            "Another book that decided the same has sent these orders over this session.",
+            field=f"{EXECUTION_FILE}: fix.sender",
+            got=sender,
+            allowed=f"a session that has not sent {known}",
+            hint="Nothing was sent. Books that decide the same need a session each.",
+            code="orders_known",
+            exit_code=1,
+        )
 
 
 def _connect(settings: FixSettings, workspace: Path, sender: str, field: str) -> FixConnection:

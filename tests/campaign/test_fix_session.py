@@ -90,7 +90,11 @@ def test_a_session_over_fix_is_sent_once_and_taken_in_by_the_book(ledger: Ledger
     with serve_venue(tmp_path / "venue", "--panel", str(file)) as port:
         run = execute(ledger, panel, port, panel.days - 1)
         again = execute(ledger, panel, port, panel.days - 1)
-    step_book(ledger, "paper", BookData(panel.rows(0, panel.days - 1), "small"), lambda: LATER)
+        known = BookData(panel.rows(0, panel.days - 1), "small")
+        step_book(ledger, "paper", known, lambda: LATER)
+        with pytest.raises(ExecutionError) as raised:  # it decides the same, so its orders have the same ids
+            execute_session(ledger, "paper", known, PlanRequest("fix"), LATER)
+        assert raised.value.code == "orders_known"
     paper = execute_session(ledger, "paper", BookData(panel, "small"), PlanRequest("paper"), LATER)
     states = run.orders.orders.values()
     assert run.orders.done is not None
