@@ -119,7 +119,7 @@ def test_a_clock_that_jumps_is_recorded(parts: tuple[HaltSwitch, Modes, list[Bre
 def test_rejects_are_counted_of_what_was_sent(parts: tuple[HaltSwitch, Modes, list[BreakerTrip]]) -> None:
     switch, gate, kept = parts
     session = SessionOrders()
-    for place in range(20):
+    for place in range(25):
         order = ChildOrder(f"p-{place}", "p", "A", "buy", 1, "market", None, AT_US)
         state = OrderState(order, {"passed": place < 10}, AT_US)
         session.take_order(state)
