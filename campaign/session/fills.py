@@ -48,10 +48,10 @@ def read_executed(ledger: Ledger, book: str, day: str) -> dict[str, Any]:
     return {"digest": digest, "fills": _sum_fills(session, session.plan)}
 
 
-def find_untaken(ledger: Ledger, book: str, last: str) -> list[str]:
-    """Return the sessions after the day of the last step in which a book traded, or may have."""
+def find_untaken(ledger: Ledger, book: str, last: str, but: str = "") -> list[str]:
+    """Return the sessions after the day of the last step in which a book traded, or may have, but for one."""
     found = []
-    for day in (one for one in list_planned(ledger, book) if one > last):
+    for day in (one for one in list_planned(ledger, book) if one > last and one != but):
         states = OrderRecord(ledger, book, date.fromisoformat(day)).read().orders.values()
         if any(state.filled_shares or state.is_open for state in states):
             found.append(day)

@@ -124,7 +124,8 @@ def execute_session(
         close = _read_agreed(ledger, name, data, now, agreement)
         record = OrderRecord(ledger, close.book, close.session)
         found = record.read()
-        refuse_skipped(find_untaken(ledger, close.book, close.step["day"]), close.session.isoformat())
+        day = close.session.isoformat()
+        refuse_skipped(find_untaken(ledger, close.book, close.step["day"], but=day), day)
         if found.plan is None:
             refuse_old(close)
         venue_name = request.venue if found.plan is None else found.plan["venue"]
