@@ -194,3 +194,11 @@ def test_malformed_rules_are_refused(change: dict[str, int]) -> None:
 def test_a_limit_is_away_from_the_arrival_price(shares: int, limit_e4: int) -> None:
     plan = plan_schedule(make_parent(shares), CURVE, ScheduleRules("vwap", limit_bp=50), MODEL)
     assert {(child.kind, child.limit_e4) for child in plan.children} == {("limit", limit_e4)}
+
+
+def test_slippage_against_a_price_is_exact_in_whole_units() -> None:
+    parent = make_parent(10**9 + 1)
+    fill = ExecutionReport(f"{parent.id}-1", "filled", "x", OPEN_US, 10**9, 99_999_999)
+    last = ExecutionReport(f"{parent.id}-2", "filled", "x", OPEN_US, 1, 1)  # an id is one of its order
+    found = measure_slippage(parent, [fill, last])
+    assert found.against_e4(parent, 99_999_998) == 10**9 - 99_999_997
