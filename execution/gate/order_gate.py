@@ -111,7 +111,7 @@ class OrderGate:
         self._pattern_us, self._stuffing_us = limits.pattern_s * US_PER_SECOND, limits.stuffing_s * US_PER_SECOND
 
     def quote(self, asset: str, price_e4: int, at_us: int) -> None:
-        """Take the last price of an asset, in 1e-4, with the time at which it was known here; older ones are ignored."""
+        """Take the last price of an asset, in 1e-4, with the time at which it was known; older ones are ignored."""
         refuse_unless(type(price_e4) is int and price_e4 > 0, "price_e4", price_e4, "a whole number above 0")
         refuse_unless(type(at_us) is int and at_us >= 0, "at_us", at_us, "microseconds since 1970")
         if at_us >= self._day.ends_us:
