@@ -46,6 +46,9 @@ class FixSettings(BaseModel):
         description="CompID of our session that gets the venue's drop copy; a difference halts; null: none",
     )
     heartbeat_s: int = Field(default=30, ge=1, le=600, description="seconds of silence until a heartbeat")
+    engine: Literal["own", "quickfix"] = Field(
+        default="own", description="what keeps the session: Alphaloom itself, or QuickFIX (the extra fix)"
+    )
     rehearsal: bool = Field(
         default=False, description="the venue is a simulated one: it is sent orders of sessions that are over"
     )

@@ -40,7 +40,9 @@ from ...execution.fix import (
     DropCopy,
     DropCopyBreak,
     FixConnection,
+    FixLink,
     FixVenue,
+    QuickFixLink,
     SessionSettings,
 )
 from ...execution.nautilus import NautilusVenue, SessionPrices
@@ -209,12 +211,16 @@ def _refuse_known(venue: FixVenue, plan: SessionPlan, sender: str) -> None:
         )
 
 
-def _connect(settings: FixSettings, workspace: Path, sender: str, field: str) -> FixConnection:
+def _connect(settings: FixSettings, workspace: Path, sender: str, field: str) -> FixLink:
     """Return a connection that is logged on."""
-    journal = workspace / FIX_FOLDER / f"{sender}-{settings.target}.journal"
-    journal.parent.mkdir(exist_ok=True)
+    folder, name, port = workspace / FIX_FOLDER, f"{sender}-{settings.target}", settings.port or 0
+    folder.mkdir(exist_ok=True)
     parties = SessionSettings(settings.version, sender, settings.target, True, settings.heartbeat_s, TRADING_RESENT)
-    link = FixConnection(settings.host, settings.port or 0, parties, journal, read_clock_us)
+    link: FixLink
+    if settings.engine == "quickfix":
+        link = QuickFixLink(settings.host, port, parties, folder / f"{name}.quickfix")
+    else:
+        link = FixConnection(settings.host, port, parties, folder / f"{name}.journal", read_clock_us)
     try:
         if link.wait_until_ready(LOGON_SECONDS):
             return link

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -111,6 +112,23 @@ def test_a_session_over_fix_is_sent_once_and_taken_in_by_the_book(ledger: Ledger
     assert [parts for _, parts in replay_book(ledger, "fix") if parts] == []
 
 
+@pytest.mark.slow
+def test_quickfix_as_the_engine_trades_as_our_own_session_does(ledger: Ledger, panel: Panel, tmp_path: Path) -> None:
+    """`make fix` builds QuickFIX and runs this; the drop copy goes over a second QuickFIX session."""
+    pytest.importorskip("quickfix", reason="QuickFIX is not installed: make fix builds it")
+    file = markets.write(markets.tidy(panel), tmp_path / "panel.parquet")
+    open_book(ledger, "fix", BookSettings(max_volume_share=0.0), LATER)
+    with serve_venue(tmp_path / "venue", "--panel", str(file), "--drop-copy", "COPY") as port:
+        run = execute(ledger, panel, port, panel.days - 1, copy="COPY, engine: quickfix")
+        again = execute(ledger, panel, port, panel.days - 1, copy="COPY, engine: quickfix")
+    assert run.orders.done is not None
+    assert sum(one.filled_shares > 0 for one in run.orders.orders.values()) > 10
+    assert run.orders.breaks == []
+    assert again.orders.trail == run.orders.trail
+    step_book(ledger, "fix", BookData(panel, "small"), lambda: LATER)
+    assert [parts for _, parts in replay_book(ledger, "fix") if parts] == []
+
+
 def test_a_schedule_over_fix_is_sent_slice_by_slice(ledger: Ledger, panel: Panel, tmp_path: Path) -> None:
     """No price but that of a fill comes over FIX: slices of a name without one wait in vain for a fresh price."""
     open_book(ledger, "fix", BookSettings(max_volume_share=0.0), LATER)
@@ -197,6 +215,7 @@ def test_a_venue_that_is_not_there_is_told_and_nothing_is_planned(
     ledger: Ledger, panel: Panel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(venues, "LOGON_SECONDS", 0.0)
+    has_quickfix = find_spec("quickfix") is not None
     data = BookData(panel.rows(0, panel.days - 1), "small", since=panel.dates[-2].item())
     open_book(ledger, "fix", BookSettings(), LATER)
     step_book(ledger, "fix", data, lambda: LATER)
@@ -204,6 +223,7 @@ def test_a_venue_that_is_not_there_is_told_and_nothing_is_planned(
         ("{}", "no_fix_venue"),
         ("{port: 9}", "session_over"),
         ("{port: 9, rehearsal: true}", "fix_unreachable"),
+        ("{port: 9, rehearsal: true, engine: quickfix}", "fix_unreachable" if has_quickfix else "fix_missing"),
     ):
         (ledger.workspace / "execution.yaml").write_text(f"fix: {settings}\n")
         with pytest.raises(ExecutionError) as raised:
