@@ -301,11 +301,14 @@ class OrderEngine:
             self._told(self._session.orders[row[0].id])
 
     def _restore(self) -> None:
-        """Tell the gate of all orders and reports on record, in their order."""
+        """Tell the gate of all orders, cancels and reports on record, in their order."""
         for one in self._session.trail:
             if isinstance(one, ExecutionReport):
-                if _can_count(self._session.orders.get(one.order), one):  # else two people let it go on
-                    self._apply(one)
+                if not _can_count(self._session.orders.get(one.order), one):
+                    continue  # two people let it go on
+                if one.kind == "cancelled" and not one.exec_id.endswith(ENDED_HERE):  # it took a message
+                    self._gate.check_cancel(one.order, min(one.at_us, self._time.now_us()))
+                self._apply(one)
             elif one.passed:
                 self._gate.adopt(one.order, one.at_us)
 

@@ -337,3 +337,19 @@ def test_what_came_since_is_added_to_what_was_read_and_a_halt_is_over_once_order
     later.record_plan({"parents": []})
     assert record.read(known) == record.read()
     assert later.read().orders == {}
+
+
+def test_a_later_process_counts_the_cancels_of_an_earlier_one(ledger: Ledger, switch: HaltSwitch) -> None:
+    children, counts = make_children(4, 2), list[dict[str, int]]()
+
+    class Halting(Silent):
+        def send(self, orders: Sequence[ChildOrder]) -> None:
+            super().send(orders)
+            if len(self.sent) == 2:
+                switch.set(Halt("a test", "ann", OPEN_US))
+
+    for venue in (Halting(), Silent()):
+        gate = make_gate(children)
+        make_engine(ledger, venue, gate, switch).run(children, CLOSE_US)
+        counts.append(gate.report_rates()["messages"])
+    assert [one["day"] for one in counts] == [4, 4]  # two orders and their cancels, and nothing since
