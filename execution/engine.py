@@ -33,6 +33,7 @@ NO_TRADE: Final = "no_trade"
 HOLD_US: Final = 60 * US_PER_SECOND
 """After which an order is asked again for which the market had not traded enough."""
 AT_US: Final = attrgetter("at_us")
+UNSENT: Final = "not sent: the process that was to send it ended before"
 NO_REPORT: Final = "the process that sent it ended before a report came"
 
 
@@ -79,6 +80,15 @@ class RecallingVenue(Venue, Protocol):
 
     def recall(self, orders: Sequence[ChildOrder], traded: Mapping[str, int]) -> None:
         """Report on these orders; `traded` are the shares of each symbol that were filled of all others."""
+        ...
+
+
+@runtime_checkable
+class JournaledVenue(Venue, Protocol):
+    """A venue of whose session this machine keeps what was handed to it, before it leaves."""
+
+    def has_sent(self, id: str) -> bool:
+        """Return whether an order was handed to the session, by this process or an earlier one."""
         ...
 
 
@@ -331,6 +341,7 @@ class OrderEngine:
             self._venue.recall([one.order for one in left], traded)
             self._read(0.0)
             return
+        self._end_unsent(left)
         ends_us = self._time.now_us() + GRACE_US
         while self._time.now_us() < ends_us and any(not one.reports for one in left):
             self._read(READ_S)
@@ -340,6 +351,19 @@ class OrderEngine:
         for one in silent:
             one.unknown = True
             self._told(one)
+
+    def _end_unsent(self, left: Sequence[OrderState]) -> None:
+        """End the orders that were never handed to the venue's session.
+
+        Where it knows none of all orders, it may be another one: then nothing is certain.
+        """
+        venue = self._venue
+        if not isinstance(venue, JournaledVenue):
+            return
+        if any(venue.has_sent(name) for name, one in self._session.orders.items() if one.passed):
+            for one in left:
+                if not one.reports and not venue.has_sent(one.order.id):
+                    self._end(one, UNSENT)
 
     def _refuse_cancelled(self, children: Sequence[ChildOrder]) -> None:
         """End the orders that a person cancelled before they were due; no halt stops that."""

@@ -176,6 +176,10 @@ class CopiedVenue:
         """Send orders."""
         self._venue.send(orders)
 
+    def has_sent(self, id: str) -> bool:
+        """Return whether an order was handed to the session, by this process or an earlier one."""
+        return self._venue.has_sent(id)
+
     def cancel(self, ids: Sequence[str]) -> None:
         """Ask for the end of orders."""
         self._venue.cancel(ids)

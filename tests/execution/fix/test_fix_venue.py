@@ -12,7 +12,8 @@ from alphaloom.execution.fix import FixMessage, FixVenue, Outgoing, read_report
 from alphaloom.execution.fix.fix_venue import READY_SECONDS
 from alphaloom.ledger import Ledger
 
-from ..sessions import CLOSE_US, OPEN_US, make_children, make_engine, make_gate, open_ledger
+from ..approvals import DAY
+from ..sessions import CLOSE_US, OPEN_US, RUN, make_children, make_engine, make_gate, open_ledger
 from .wire import AT, HEAD, ORDER
 
 
@@ -143,3 +144,21 @@ def test_an_order_has_the_symbol_by_which_the_venue_knows_its_asset() -> None:
     broker = Broker()
     FixVenue("broker", broker, lambda: OPEN_US, {first.asset: "NEW"}).send([first, second])
     assert [broker.sent[one.id].get(55) for one in (first, second)] == ["NEW", second.asset]
+
+
+@pytest.mark.parametrize("sent", [0, 2])
+def test_an_order_that_was_never_handed_to_the_session_has_ended(ledger: Ledger, switch: HaltSwitch, sent: int) -> None:
+    """A session that knows none of the orders may be another one, so they stay unknown."""
+    children, broker, record = make_children(3), Broker(), OrderRecord(ledger, RUN, DAY)
+    record.record_orders([(order, {"passed": True, "refusals": []}, OPEN_US) for order in children])
+    venue = FixVenue("broker", broker, lambda: OPEN_US)
+    venue.send(children[:sent])
+    session = make_engine(ledger, venue, make_gate(children), switch).run(children, CLOSE_US)
+    assert len(broker.sent) >= sent
+    assert {note for note in broker.sent if "-c" not in note} == {order.id for order in children[:sent]}
+    if sent:
+        assert [one.status for one in session.orders.values()] == ["filled", "filled", "cancelled"]
+        assert session.done == {"orders": 3, "filled": 2}
+    else:
+        assert all(one.unknown for one in session.orders.values())
+        assert session.done is None
