@@ -46,7 +46,7 @@ from .book_record import (
 )
 from .changes import list_common_versions, record_versions
 from .facts import bind_policy, list_sessions, read_facts, read_prices, trace_holdings
-from .session.fills import find_executed, list_executed
+from .session.fills import find_executed, find_untaken, list_executed, refuse_skipped
 from .session.step import sum_flows, take_step
 from .sighting import split_rows, watch_library
 from .targets import LiveBooks, find_live_books, open_computing
@@ -226,6 +226,7 @@ class _Waiting:
     orders: list[BookOrder]
     revised: tuple[str, str] | None
     read_fills: Callable[[str], dict[str, Any] | None]
+    untaken: list[str]
     taken: list[BookFlow] = field(default_factory=list)
 
     @classmethod
@@ -235,10 +236,19 @@ class _Waiting:
         """Return what waits; nobody gives more while the book is held."""
         flows = list_waiting_flows(list_flows(ledger, book), done)
         orders = list_waiting_orders(list_orders(ledger, book), done)
-        return cls(flows, orders, revised, find_executed(ledger, book))
+        untaken = find_untaken(ledger, book, done[-1]["day"] if done else "")
+        return cls(flows, orders, revised, find_executed(ledger, book), untaken)
 
     def take(self, day: str) -> dict[str, Any]:
-        """Take out what was given before a day, each with the digest of its record, as a JSON-able object."""
+        """Take out what was given before a day, each with the digest of its record, as a JSON-able object.
+
+        Raises
+        ------
+        RiskError
+            The book traded in another session that no step has taken in, or its orders of the day have not ended.
+        """
+        refuse_skipped(self.untaken, day)
+        self.untaken = []
         flows = [one for one in self.flows if one.precedes(day)]
         orders = [one for one in self.orders if one.precedes(day)]
         taken = {

@@ -61,6 +61,9 @@ class BreakerWatch:
         self._steady_us, self._find_beat = steady_us, find_beat
         if mode == "active" and breakers.mode != "active":
             gate.set_mode("reducing")
+        for trip in breakers.trips:
+            if trip.mode == "halted":  # people clear it; whoever took the file away by hand did not
+                switch.set(Halt(describe_trip(trip), WATCHER, trip.at_us))
 
     def see_equity(self, equity: int, highest: int, began: int, at_us: int) -> None:
         """Compare equity with its highest value and with that at the start of the day."""
@@ -68,9 +71,7 @@ class BreakerWatch:
 
     def see_session(self, session: SessionOrders, at_us: int) -> None:
         """Compare the orders that the venue rejected with those sent."""
-        sent = [state for state in session.orders.values() if state.passed]
-        rejected = sum(report.kind == "rejected" for state in sent for report in state.reports)
-        self.act(self._breakers.see_orders(len(sent), rejected, at_us))
+        self.act(self._breakers.see_orders(session.sent, session.rejected, at_us))
 
     def see_present(self, now_us: int) -> None:
         """Compare the clock with one that is never set, and look whether the guard lives."""

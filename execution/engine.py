@@ -28,9 +28,12 @@ SETTLING_ROUNDS: Final = 25
 ENGINE: Final = "order engine"
 ENDED_HERE: Final = "-ended"
 NO_SHARE: Final = "participation"
+LATE: Final = "session_over"
+NO_TRADE: Final = "no_trade"
 HOLD_US: Final = 60 * US_PER_SECOND
 """After which an order is asked again for which the market had not traded enough."""
 AT_US: Final = attrgetter("at_us")
+UNSENT: Final = "not sent: the process that was to send it ended before"
 NO_REPORT: Final = "the process that sent it ended before a report came"
 
 
@@ -77,6 +80,15 @@ class RecallingVenue(Venue, Protocol):
 
     def recall(self, orders: Sequence[ChildOrder], traded: Mapping[str, int]) -> None:
         """Report on these orders; `traded` are the shares of each symbol that were filled of all others."""
+        ...
+
+
+@runtime_checkable
+class JournaledVenue(Venue, Protocol):
+    """A venue of whose session this machine keeps what was handed to it, before it leaves."""
+
+    def has_sent(self, id: str) -> bool:
+        """Return whether an order was handed to the session, by this process or an earlier one."""
         ...
 
 
@@ -196,6 +208,7 @@ class OrderEngine:
         self._told = told
         self._session = SessionOrders()
         self._asked: set[str] = set()
+        self._until_us, self._is_late = 0, False
 
     def run(self, children: Sequence[ChildOrder], until_us: int) -> SessionOrders:
         """Send the orders that are not on record yet, each when it is due, and wait for their ends.
@@ -216,14 +229,20 @@ class OrderEngine:
         self._session = self._record.read()
         if self._session.done is not None:
             return self._session
+        self._until_us, self._is_late = until_us, self._time.now_us() > until_us
+        self._see_present()
         self._restore()
         self._settle_earlier()
         self._refuse_cancelled(children)
         halt = self._finish(self._send_all(children, until_us), until_us)
+        while self._read(0.0):
+            pass  # a venue counts a report as recorded when it is asked for the next ones
         agrees = not isinstance(self._venue, SettlingVenue) or self._venue.settle()
-        if not agrees:
-            halt = halt or self._halt.read()
         state = self._session
+        reports = [one for one in state.trail if isinstance(one, ExecutionReport)]
+        if not agrees or any(_find_wrong(state.orders.get(one.order), one) for one in reports):
+            halt = halt or self._halt.read()
+            agrees = agrees and halt is None  # two people let the session end
         if halt is not None:
             self._record.record_halt(len(state.halts), halt, self._time.now_us())
         if agrees and not state.list_open() and all(order.id in state.orders for order in children):
@@ -239,7 +258,7 @@ class OrderEngine:
 
         At a venue outside this process two instants are never closer together than planned: after an outage the orders
         that are overdue do not leave at once, since together they would be more of the market's volume than their
-        schedule allows. What this puts off until the close is refused there by the gate.
+        schedule allows. What this puts off until the close is refused.
         """
         before, held = None, list[ChildOrder]()
         waiting = deque((at_us, [*due]) for at_us, due in groupby(sorted(children, key=AT_US), key=AT_US))
@@ -292,11 +311,14 @@ class OrderEngine:
             self._told(self._session.orders[row[0].id])
 
     def _restore(self) -> None:
-        """Tell the gate of all orders and reports on record, in their order."""
+        """Tell the gate of all orders, cancels and reports on record, in their order."""
         for one in self._session.trail:
             if isinstance(one, ExecutionReport):
-                if one.order in self._session.orders:  # a stray one halted everything, and two people let it go on
-                    self._apply(one)
+                if not _can_count(self._session.orders.get(one.order), one):
+                    continue  # two people let it go on
+                if one.kind == "cancelled" and not one.exec_id.endswith(ENDED_HERE):  # it took a message
+                    self._gate.check_cancel(one.order, min(one.at_us, self._time.now_us()))
+                self._apply(one)
             elif one.passed:
                 self._gate.adopt(one.order, one.at_us)
 
@@ -319,6 +341,7 @@ class OrderEngine:
             self._venue.recall([one.order for one in left], traded)
             self._read(0.0)
             return
+        self._end_unsent(left)
         ends_us = self._time.now_us() + GRACE_US
         while self._time.now_us() < ends_us and any(not one.reports for one in left):
             self._read(READ_S)
@@ -328,6 +351,19 @@ class OrderEngine:
         for one in silent:
             one.unknown = True
             self._told(one)
+
+    def _end_unsent(self, left: Sequence[OrderState]) -> None:
+        """End the orders that were never handed to the venue's session.
+
+        Where it knows none of all orders, it may be another one: then nothing is certain.
+        """
+        venue = self._venue
+        if not isinstance(venue, JournaledVenue):
+            return
+        if any(venue.has_sent(name) for name, one in self._session.orders.items() if one.passed):
+            for one in left:
+                if not one.reports and not venue.has_sent(one.order.id):
+                    self._end(one, UNSENT)
 
     def _refuse_cancelled(self, children: Sequence[ChildOrder]) -> None:
         """End the orders that a person cancelled before they were due; no halt stops that."""
@@ -343,6 +379,7 @@ class OrderEngine:
         """Wait until orders are due, and read reports and requests meanwhile; return the halt that ends it."""
         rounds = SETTLING_ROUNDS if isinstance(self._time, SimulatedTime) else 0
         while self._time.now_us() < at_us:
+            self._see_present()
             if (halt := self._halt.read()) is not None:
                 return halt
             self._obey_cancels()
@@ -356,17 +393,21 @@ class OrderEngine:
     def _send(self, batch: Sequence[ChildOrder]) -> Halt | None:
         """Rule on orders that are due, record them all, and send what passed; return the halt that ends it."""
         self._session.cancels = self._record.read_cancels()
-        if self._watch is not None and isinstance(self._time, PresentTime):
-            self._watch.see_present(self._time.now_us())
+        self._see_present()
         now, rows = self._time.now_us(), list[tuple[ChildOrder, Mapping[str, Any], int]]()
+        silent = set[str]()
         if isinstance(self._venue, SimulatingVenue):
-            for asset, price_e4 in self._venue.list_prices({order.asset for order in batch}, now).items():
+            assets = {order.asset for order in batch}
+            prices = self._venue.list_prices(assets, now)
+            silent = assets - prices.keys()
+            for asset, price_e4 in prices.items():
                 self._gate.quote(asset, price_e4, now)
         halt = None
         for order in batch:
             if (halt := self._halt.read()) is not None:
                 break
-            rows.append((order, self._rule(order, now), now))
+            rule = NO_TRADE if order.asset in silent else LATE if now > self._until_us else ""
+            rows.append((order, self._rule(order, now, rule), now))
         self._write(partial(self._record.record_orders, rows))
         states = [OrderState(*row) for row in rows]
         for state in states:
@@ -383,18 +424,29 @@ class OrderEngine:
         self._read(0.0)
         return halt
 
-    def _rule(self, order: ChildOrder, now_us: int) -> Mapping[str, Any]:
-        """Return the ruling on an order as it is recorded; one that a person cancelled is not asked of the gate."""
+    def _rule(self, order: ChildOrder, now_us: int, rule: str) -> Mapping[str, Any]:
+        """Return the ruling on an order as it is recorded; a person's cancel and another rule come before the gate.
+
+        The gate would find the market open on the next day, and the price of a name that does not trade too old.
+        """
         cancel = self._session.find_cancel(order)
         if cancel is not None:
             return _refuse(cancel)
+        if rule:
+            return {"passed": False, "refusals": [rule]}
         return self._gate.check(order, now_us).record()
 
-    def _read(self, timeout_s: float) -> None:
-        """Take in what the venue reported; a report that cannot be halts everything."""
+    def _see_present(self) -> None:
+        """Show the breakers the clock and the guard, in a session that happens now."""
+        if self._watch is not None and isinstance(self._time, PresentTime):
+            self._watch.see_present(self._time.now_us())
+
+    def _read(self, timeout_s: float) -> bool:
+        """Take in what the venue reported, and return whether it was anything; a report that cannot be halts."""
         read = self._venue.read_reports(timeout_s)
         fresh = [report for report in _drop_doubles(read) if not self._session.has_report(report)]
         self._take(fresh)
+        return bool(read)
 
     def _take(self, reports: Sequence[ExecutionReport]) -> None:
         if not reports:
@@ -403,11 +455,13 @@ class OrderEngine:
         for report in reports:
             self._session.take_report(report)
             state = self._session.orders.get(report.order)
-            if state is None or state.filled_shares > state.order.shares:
-                what = "an order that is not on record" if state is None else "more shares than were ordered"
-                self._halt.set(Halt(f"{self._venue.name} reported {what}: {report.order}", ENGINE, self._time.now_us()))
-            if state is not None:
+            wrong = _find_wrong(state, report)
+            if wrong:
+                reason = f"{self._venue.name} reported {wrong}: {report.order}"
+                self._halt.set(Halt(reason, ENGINE, self._time.now_us()))
+            if _can_count(state, report):
                 self._apply(report)
+            if state is not None:
                 self._told(state)
         if self._watch is not None:
             self._watch.see_session(self._session, self._time.now_us())
@@ -451,9 +505,15 @@ class OrderEngine:
             self._venue.cancel(ids)
 
     def _finish(self, halt: Halt | None, until_us: int) -> Halt | None:
-        """Wait for the ends of what is open; a halt, which is returned, and the end of the session cancel it."""
-        ends_us = until_us + GRACE_US
+        """Wait for the ends of what is open; a halt, which is returned, and the end of the session cancel it.
+
+        Of an order whose end no venue tells, a person's cancel is the end: of one that nobody knows of, and of any in a
+        process that began when the session was over.
+        """
+        ends_us = max(until_us, self._time.now_us()) + GRACE_US
+        rounds = SETTLING_ROUNDS if isinstance(self._time, SimulatedTime) else None
         while self._session.list_open() and self._time.now_us() < ends_us:
+            self._see_present()
             halt = halt or self._halt.read()
             self._obey_cancels()
             over = halt is not None or self._time.now_us() >= until_us
@@ -462,10 +522,11 @@ class OrderEngine:
             if over or all(one.unknown for one in self._session.list_open()):
                 ends_us = min(ends_us, self._time.now_us() + GRACE_US)
             self._read(READ_S)
-            self._time.wait_until(self._time.now_us() + round(READ_S * US_PER_SECOND))
+            rounds = None if rounds is None else rounds - 1
+            self._time.wait_until(until_us if rounds == 0 else self._time.now_us() + round(READ_S * US_PER_SECOND))
         for one in self._session.list_open():
             cancel = self._session.find_cancel(one.order)
-            if one.unknown and cancel is not None:
+            if cancel is not None and (one.unknown or self._is_late):
                 self._end(one, f"closed by {cancel['by']}: no report came")
         return halt
 
@@ -473,6 +534,25 @@ class OrderEngine:
 def _refuse(cancel: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the ruling on an order that a person cancelled before the gate was asked."""
     return {"passed": False, "refusals": ["cancelled"], "by": cancel["by"]}
+
+
+def _find_wrong(state: OrderState | None, report: ExecutionReport) -> str:
+    """Return what cannot be about a report, after it was added to its order; empty where nothing is wrong."""
+    if state is None:
+        return "an order that is not on record"
+    if not state.passed:
+        return "an order that was refused and never sent"
+    if report.kind == "corrected":
+        return report.reason
+    if not _can_count(state, report):
+        return "a fill without shares or without a price"
+    return "more shares than were ordered" if state.filled_shares > state.order.shares else ""
+
+
+def _can_count(state: OrderState | None, report: ExecutionReport) -> bool:
+    """Return whether the gate can take in a report: of an order that it passed, and of a fill that is one."""
+    fine = report.kind != "filled" or min(report.shares, report.price_e4) > 0
+    return state is not None and state.passed and fine
 
 
 def _drop_doubles(reports: Sequence[ExecutionReport]) -> Iterator[ExecutionReport]:

@@ -125,6 +125,8 @@ class HaltSwitch:
         try:
             handle = os.open(HALT_FILE, flags, 0o644, dir_fd=self._folder)
         except FileExistsError:
+            with suppress(OSError):
+                os.utime(HALT_FILE, dir_fd=self._folder, follow_symlinks=False)  # a release under way sees this
             return self.read() or halt
         except OSError as error:
             raise ExecutionError(
@@ -151,19 +153,38 @@ class HaltSwitch:
         Raises
         ------
         ExecutionError
-            Trading is not halted, a reason or a person is missing, or both persons are one.
+            Trading is not halted, a reason or a person is missing, both persons are one, or somebody halted again
+            meanwhile.
         """
         check_people(words, second)
+        made = self._find_time()
         halt = self.read()
         if halt is None:
             raise ExecutionError("Trading is not halted.", field="--release", code="not_halted", exit_code=1)
         kept = {"halt": halt.record(), "released": {**words.record(), "second": second}}
         folder = self.workspace / HALTS_FOLDER
         folder.mkdir(exist_ok=True)
-        _write_synced(folder / f"{words.at_us}.json", json.dumps(kept, sort_keys=True).encode() + b"\n")
+        story = folder / f"{words.at_us}.json"
+        _write_synced(story, json.dumps(kept, sort_keys=True).encode() + b"\n")
+        if self._find_time() != made:
+            story.unlink()
+            raise ExecutionError(
+                "Trading was halted again while it was released.",
+                field="--release",
+                hint="It stays halted. Ask who did it, and why; then release that.",
+                code="halted_again",
+                exit_code=1,
+            )
         os.unlink(HALT_FILE, dir_fd=self._folder)
         os.fsync(self._folder)
         return halt
+
+    def _find_time(self) -> int:
+        """Return when somebody halted last, in nanoseconds; 0 where nobody did."""
+        try:
+            return os.stat(HALT_FILE, dir_fd=self._folder, follow_symlinks=False).st_mtime_ns
+        except OSError:
+            return 0
 
     def _is_gone(self) -> bool:
         """Tell whether the folder was deleted, or another one stands in its place."""

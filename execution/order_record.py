@@ -25,6 +25,10 @@ HALT_EVENT: Final = "order.halt"
 BREAK_EVENT: Final = "order.break"
 DONE_EVENT: Final = "order.done"
 MEASURED_EVENT: Final = "order.measured"
+SESSION_EVENTS: Final = (
+    ORDER_PLAN_EVENT, RULED_EVENT, REPORT_EVENT, UNKNOWN_EVENT, CANCEL_EVENT, HALT_EVENT, BREAK_EVENT, DONE_EVENT,
+    MEASURED_EVENT,
+)  # fmt: skip  # a table
 ALL_ORDERS: Final = "all"
 """Names every order of a session in a request to cancel."""
 OrderStatus = Literal["refused", "sent", "accepted", "partly filled", "filled", "cancelled", "rejected", "expired"]
@@ -45,7 +49,7 @@ class OrderState:
     reports
         What the venue said, the oldest first.
     unknown
-        Whether the process that sent it ended before a report, and the venue cannot say what became of it.
+        Whether the process that sent it ended before a report, and none has come since.
     """
 
     order: ChildOrder
@@ -92,6 +96,11 @@ class OrderState:
         return self.status in ("sent", "accepted", "partly filled")
 
     @property
+    def is_rejected(self) -> bool:
+        """Return whether the venue rejected it."""
+        return any(report.kind == "rejected" for report in self.reports)
+
+    @property
     def refusals(self) -> tuple[str, ...]:
         """Return the rules that refused it."""
         return tuple(self.ruling["refusals"])
@@ -117,6 +126,12 @@ class SessionOrders:
         Orders and reports in the order in which they were recorded.
     strays
         Reports of orders that are not on record.
+    sent, rejected
+        Orders that the gate let pass, and those of them that the venue rejected.
+    is_halted
+        Whether the halt file was the last that happened: no order and no report came after it.
+    place
+        Up to where in the record this was read.
     done
         The end; None while orders may still be sent or filled.
     measured
@@ -132,32 +147,49 @@ class SessionOrders:
     strays: list[ExecutionReport] = field(default_factory=list)
     done: Mapping[str, Any] | None = None
     measured: Mapping[str, Any] | None = None
+    sent: int = field(default=0, init=False)
+    rejected: int = field(default=0, init=False)
+    is_halted: bool = field(default=False, init=False)
+    place: int = field(default=0, init=False)
+    _open: dict[str, OrderState] = field(default_factory=dict, init=False, repr=False)
+    _seen: set[tuple[str, str]] = field(default_factory=set, init=False, repr=False)
 
     def take_order(self, state: OrderState) -> None:
         """Add an order."""
         self.orders[state.order.id] = state
         self.trail.append(state)
+        self.is_halted = False
+        if state.passed:
+            self.sent += 1
+            self._open[state.order.id] = state
 
     def take_report(self, report: ExecutionReport) -> None:
         """Add a report to its order."""
         self.trail.append(report)
-        if report.order in self.orders:
-            self.orders[report.order].reports.append(report)
-        else:
+        self.is_halted = False
+        self._seen.add((report.order, report.exec_id))
+        state = self.orders.get(report.order)
+        if state is None:
             self.strays.append(report)
+            return
+        was_rejected = state.is_rejected
+        state.reports.append(report)
+        state.unknown = False  # the venue has it, whatever was thought before
+        self.rejected += state.passed and state.is_rejected and not was_rejected
+        if not state.is_open:
+            self._open.pop(report.order, None)
 
     def has_report(self, report: ExecutionReport) -> bool:
         """Return whether a report is here: one that comes twice counts once."""
-        known = self.orders[report.order].reports if report.order in self.orders else self.strays
-        return any(one.exec_id == report.exec_id and one.order == report.order for one in known)
+        return (report.order, report.exec_id) in self._seen
 
     def find_cancel(self, order: ChildOrder) -> Mapping[str, Any] | None:
         """Return who asked for the end of an order; None where nobody did."""
         return next((self.cancels[name] for name in (order.id, order.parent, ALL_ORDERS) if name in self.cancels), None)
 
     def list_open(self) -> list[OrderState]:
-        """Return the orders of which shares may still be filled."""
-        return [state for state in self.orders.values() if state.is_open]
+        """Return the orders of which shares may still be filled, in the order in which they were recorded."""
+        return [*self._open.values()]
 
 
 class OrderRecord:
@@ -243,23 +275,22 @@ class OrderRecord:
         except LedgerConflict:
             return  # measured on the panel with which the session was executed
 
-    def read(self) -> SessionOrders:
-        """Return what is on record of the session."""
+    def read(self, known: SessionOrders | None = None) -> SessionOrders:
+        """Return what is on record of the session; what came since is added to `known`, an earlier answer."""
+        events = self._ledger.events
+        end = events.end() - 1
+        if known is not None and known.place <= end:
+            for place, event in events.since(self._run, known.place):
+                if event.kind in SESSION_EVENTS and event.key.partition(" ")[0] == self._session:
+                    _take(known, event)
+                known.place = place
+            return known
         found = SessionOrders()
-        kinds = (
-            ORDER_PLAN_EVENT,
-            RULED_EVENT,
-            REPORT_EVENT,
-            UNKNOWN_EVENT,
-            CANCEL_EVENT,
-            HALT_EVENT,
-            BREAK_EVENT,
-            DONE_EVENT,
-            MEASURED_EVENT,
-        )
-        condition = f"run = ? AND kind IN ({', '.join('?' * len(kinds))}) AND key >= ? AND key < ?"
-        values = (self._run, *kinds, self._session, f"{self._session}!")  # "!" sorts after the blank of a key
-        for event in self._ledger.events.find(condition, *values, order="seq"):
+        found.place = end
+        marks = ", ".join("?" * len(SESSION_EVENTS))
+        condition = f"run = ? AND kind IN ({marks}) AND key >= ? AND key < ? AND seq <= {end}"
+        values = (self._run, *SESSION_EVENTS, self._session, f"{self._session}!")  # "!" sorts after the blank of a key
+        for event in events.find(condition, *values, order="seq"):
             _take(found, event)
         return found
 
@@ -294,6 +325,7 @@ def _take(found: SessionOrders, event: Event) -> None:
         found.cancels[body["name"]] = body
     elif event.kind == HALT_EVENT:
         found.halts.append(body)
+        found.is_halted = True
     elif event.kind == BREAK_EVENT:
         found.breaks.append(body)
     elif event.kind == MEASURED_EVENT:

@@ -19,7 +19,7 @@ from .errors import ExecutionError
 
 Side = Literal["buy", "sell"]
 OrderKind = Literal["market", "limit"]
-ReportKind = Literal["accepted", "filled", "cancelled", "rejected", "expired"]
+ReportKind = Literal["accepted", "filled", "cancelled", "rejected", "expired", "corrected"]
 SIDES: Final[tuple[str, ...]] = get_args(Side)
 FINAL_REPORTS: Final = frozenset({"cancelled", "rejected", "expired"})
 """Reports after which no share of an order can be filled any more; a complete fill is the other end."""
@@ -152,7 +152,8 @@ class ExecutionReport:
     order
         Id of the child order.
     kind
-        "accepted", "filled" (wholly or in part), "cancelled", "rejected" or "expired".
+        "accepted", "filled" (wholly or in part), "cancelled", "rejected", "expired", or "corrected": the venue changed
+        a fill or took it back, which nothing here undoes.
     exec_id
         The venue's id of this report: one that comes twice counts once.
     at_us
@@ -162,7 +163,7 @@ class ExecutionReport:
     cost_e4
         Of a fill: commissions and fees, in 1e-4 of the currency.
     reason
-        What the venue says of an order that ended without a fill; of other reports empty.
+        What the venue says of an order that ended without a fill, and which fill it corrected; else empty.
     """
 
     order: str

@@ -46,11 +46,12 @@ class FixSettings(BaseModel):
         description="CompID of our session that gets the venue's drop copy; a difference halts; null: none",
     )
     heartbeat_s: int = Field(default=30, ge=1, le=600, description="seconds of silence until a heartbeat")
-
-    @property
-    def is_local(self) -> bool:
-        """Return whether the venue is on this machine: sessions that are over may be rehearsed there."""
-        return self.host in ("127.0.0.1", "::1", "localhost")
+    engine: Literal["own", "quickfix"] = Field(
+        default="own", description="what keeps the session: Alphaloom itself, or QuickFIX (the extra fix)"
+    )
+    rehearsal: bool = Field(
+        default=False, description="the venue is a simulated one: it is sent orders of sessions that are over"
+    )
 
 
 class PaperMarketSettings(BaseModel):
@@ -83,6 +84,13 @@ class ScheduleSettings(BaseModel):
     risk_aversion: float = Field(
         default=1e-6, ge=0, le=1, description="of the schedule is: weight of the cost's variance, in 1 / currency"
     )
+    hidden_sizes_bp: StrictInt = Field(
+        default=0, ge=0, le=10_000, description="each slice's size is drawn within this share of it"
+    )
+    hidden_times_bp: StrictInt = Field(
+        default=0, ge=0, le=10_000, description="each slice's time is drawn within this share of its interval"
+    )
+    hidden_seed: StrictInt = Field(default=0, ge=0, description="of these draws, with the order's id: tell it nobody")
     venues: tuple[PaperMarketSettings, ...] = Field(
         default=(), max_length=12, description="over which the paper venue routes a schedule's orders; empty: one"
     )

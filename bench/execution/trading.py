@@ -19,15 +19,15 @@ from alphaloom.execution import ExecutionReport, ParentOrder
 from alphaloom.execution.schedule import (
     CostModel,
     Hiding,
-    PacedSchedule,
     ScheduleRules,
     VolumeCurve,
     estimate_cost,
     measure_slippage,
     plan_schedule,
 )
-from alphaloom.execution.simulation import MarketRules, SimulatedDay, SimulatedMarket, trade_paced, trade_plan
+from alphaloom.execution.simulation import MarketRules, SimulatedDay, SimulatedMarket, trade_plan
 from alphaloom.risk import BP, Approved
+from bench.execution.paced import PacedSchedule, trade_paced
 from tests.execution.approvals import DAY, approve
 
 MINUTE_US = 60_000_000

@@ -13,6 +13,7 @@ from ...execution.schedule import (
     Algorithm,
     CostEstimate,
     CostModel,
+    Hiding,
     ScheduleRules,
     VolumeCurve,
     estimate_cost,
@@ -195,4 +196,8 @@ def list_children(parents: Sequence[ParentOrder], cuts: Mapping[str, ParentCut])
 
 def make_schedule_rules(algorithm: Algorithm, lot_shares: int, settings: ScheduleSettings) -> ScheduleRules:
     """Return how parents are cut."""
-    return ScheduleRules(algorithm, settings.participation_bp, lot_shares, risk_aversion=settings.risk_aversion)
+    sizes_bp, times_bp = settings.hidden_sizes_bp, settings.hidden_times_bp
+    hiding = Hiding(settings.hidden_seed, sizes_bp, times_bp) if sizes_bp or times_bp else None
+    return ScheduleRules(
+        algorithm, settings.participation_bp, lot_shares, risk_aversion=settings.risk_aversion, hiding=hiding
+    )

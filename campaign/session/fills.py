@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 from typing import Any
 
@@ -46,6 +46,37 @@ def read_executed(ledger: Ledger, book: str, day: str) -> dict[str, Any]:
     reports = [report.record() for state in session.orders.values() for report in state.reports]
     digest = compute_digest({"plan": dict(session.plan), "reports": reports})
     return {"digest": digest, "fills": _sum_fills(session, session.plan)}
+
+
+def find_untaken(ledger: Ledger, book: str, last: str, but: str = "") -> list[str]:
+    """Return the sessions after the day of the last step in which a book traded, or may have, but for one."""
+    found = []
+    for day in (one for one in list_planned(ledger, book) if one > last and one != but):
+        states = OrderRecord(ledger, book, date.fromisoformat(day)).read().orders.values()
+        if any(state.filled_shares or state.is_open for state in states):
+            found.append(day)
+    return found
+
+
+def refuse_skipped(untaken: Iterable[str], day: str) -> None:
+    """Refuse a day of a book where its approvals were traded in another session that no step has taken in.
+
+    Raises
+    ------
+    RiskError
+        With that session: the panel lacks it, or has days before it that are new.
+    """
+    other = next((one for one in untaken if one != day), None)
+    if other is not None:
+        raise RiskError(
+            f"What the last step approved was traded in the session of {other}, and no step has taken that in.",
+            field="--panel",
+            got=f"{day} as the day after the last step",
+            allowed=f"{other} as the day after the last step",
+            hint=f"Nothing was done: it would count twice. Come with a panel that has {other} and no new day before.",
+            code="session_skipped",
+            exit_code=1,
+        )
 
 
 def list_executed(executed: Mapping[str, Any] | None) -> list[ExecutedFill]:

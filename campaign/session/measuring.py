@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...execution import PRICE_UNITS, ParentOrder, SessionOrders, SimulatedPaper, Venue
+from ...execution import PRICE_UNITS, ExecutionReport, ParentOrder, SessionOrders, SimulatedPaper, Venue
 from ...execution.schedule import Benchmark, find_benchmark, measure_slippage
 from ...market import Panel
 from .plan import SessionPlan
@@ -23,15 +23,18 @@ def measure_session(
         The session's day in the panel: what was not filled is valued at its close; None: it is not valued.
     """
     benchmark = find_benchmark(plan.request.schedule)
-    reports = [report for state in orders.orders.values() for report in state.reports]
+    by_parent = dict[str, list[ExecutionReport]]()
+    for state in orders.orders.values():
+        by_parent.setdefault(state.order.parent, []).extend(state.reports)
     column = {symbol: place for place, symbol in enumerate(panel.symbols)}
     parents = {}
     for parent in plan.parents:
         place = column.get(plan.close.renamed.get(parent.asset, parent.asset))
         close = 0.0 if row is None or place is None else float(panel.fields["close"][row, place])
         last_e4 = round(close * PRICE_UNITS) if close > 0 else None  # a symbol without a close has NaN
+        reports = by_parent.get(parent.id, [])
         found = measure_slippage(parent, reports, last_e4)
-        filled_us = [one.at_us for one in reports if one.kind == "filled" and one.order.startswith(f"{parent.id}-")]
+        filled_us = [one.at_us for one in reports if one.kind == "filled"]
         # A participation schedule ends when all is traded, so its market is that of the time until then.
         until_us = max(filled_us, default=plan.closes_us) if plan.request.schedule == "pov" else plan.closes_us
         aimed_e4 = _find_aim(parent, venue, benchmark, until_us)

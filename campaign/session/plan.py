@@ -440,8 +440,10 @@ def plan_session(close: BookClose, request: PlanRequest, hours: SessionHours) ->
     return SessionPlan(close, request, hours.spans, close.terms, kept, left_out, cuts)
 
 
-def restore_plan(close: BookClose, body: Mapping[str, Any]) -> SessionPlan:
+def restore_plan(close: BookClose, body: Mapping[str, Any], *, is_cancelled: bool = False) -> SessionPlan:
     """Return the plan that is on record, its orders made of the decision that was made again.
+
+    Where a person cancelled all that is left of it, nothing more is sent, and the panel may have other closes.
 
     Raises
     ------
@@ -450,13 +452,14 @@ def restore_plan(close: BookClose, body: Mapping[str, Any]) -> SessionPlan:
     """
     approved = {one.signal.asset: one for one in close.decision.approved}
     other = [row["asset"] for row in body["parents"] if [*close.prices.get(row["asset"], ())] != _list_prices(row)]
-    if body["decision"] != close.decision.id or other:
+    if body["decision"] != close.decision.id or (other and not is_cancelled):
         raise ExecutionError(
             "The session was planned on other data.",
             field="--panel",
             got=", ".join(other[:3]) or close.decision.id,
             allowed="the panel with which the session was begun",
-            hint="Nothing further was sent. Name the data with which you began, or alphaloom orders --cancel all.",
+            hint="Nothing further was sent. Name the data with which you began; or end the rest with alphaloom orders "
+            "--cancel all, and then this command again.",
             code="planned_otherwise",
             exit_code=1,
         )

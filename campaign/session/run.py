@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from ...execution import (
+    ALL_ORDERS,
     PRICE_UNITS,
     US_PER_SECOND,
     Agreement,
@@ -32,6 +33,7 @@ from ..book import BookData
 from ..book_record import find_book, hold_book
 from ..windows import find_windows, refuse_unpaid_days
 from .cutting import SessionHours
+from .fills import find_untaken, refuse_skipped
 from .measuring import measure_session
 from .observe import EVERY_ZONE, trip_on_disagreement, watch_breakers
 from .plan import BookClose, PlanRequest, SessionPlan, plan_session, read_close, refuse_old, restore_plan
@@ -79,7 +81,7 @@ def preview_session(ledger: Ledger, name: str, data: BookData, request: PlanRequ
     agreement = agree(ledger.workspace, KeyFolder.of_user(), now.date())
     close = _read_agreed(ledger, name, data, now, agreement)
     refuse_old(close)
-    plan, gate = _plan(ledger, close, data, request, now)
+    plan, gate = _plan(ledger, close, data, request, now, SessionOrders())
     _quote(gate, plan)
     arrivals, rulings = {parent.asset: parent.arrival_e4 for parent in plan.parents}, list[OrderRuling]()
     for order in plan.children:
@@ -96,12 +98,12 @@ def execute_session(
     now: datetime,
     watch: SessionWatch | None = None,
 ) -> SessionRun:
-    """Send the orders of a book's next session to a simulated venue; a session that was cut short goes on.
+    """Send the orders of a book's next session to a venue; a session that was cut short goes on.
 
     Parameters
     ----------
     ledger, name, data
-        The record, the book, and the panel, which must have the session's day.
+        The record, the book, and the panel, which must have the session's day unless the venue is over FIX.
     request
         What a person asks for; where the session was planned before, that plan holds.
     now
@@ -114,24 +116,23 @@ def execute_session(
     ExecutionError
         The panel ends before the session, or the session was planned on other data.
     RiskError
-        There is no such book, the panel is not the book's, or nobody has paid for the day.
+        There is no such book, the panel is not the book's, nobody has paid for the day, or what the last step approved
+        was traded in another session.
     """
     agreement = agree(ledger.workspace, KeyFolder.of_user(), now.date())
     with trip_on_disagreement(ledger, name, now), hold_book(ledger, find_book(ledger, name)[0]):
         close = _read_agreed(ledger, name, data, now, agreement)
         record = OrderRecord(ledger, close.book, close.session)
         found = record.read()
+        day = close.session.isoformat()
+        refuse_skipped(find_untaken(ledger, close.book, close.step["day"], but=day), day)
         if found.plan is None:
             refuse_old(close)
         venue_name = request.venue if found.plan is None else found.plan["venue"]
         row = close.row if venue_name == FIX_VENUE else _find_session(close, data, name)
         if row is not None:
             _refuse_unpaid(ledger, close, data, row)
-        if found.plan is not None:
-            plan = restore_plan(close, found.plan)
-            gate, _ = _make_gate(ledger, close, data, plan.request)
-        else:
-            plan, gate = _plan(ledger, close, data, request, now)
+        plan, gate = _plan(ledger, close, data, request, now, found)
         watch = watch or SessionWatch()
         watch.planned(plan)
         if found.done is not None and found.measured is not None:
@@ -150,12 +151,16 @@ def execute_session(
 
 
 def _plan(
-    ledger: Ledger, close: BookClose, data: BookData, request: PlanRequest, now: datetime
+    ledger: Ledger, close: BookClose, data: BookData, request: PlanRequest, now: datetime, found: SessionOrders
 ) -> tuple[SessionPlan, OrderGate]:
-    """Return the plan of a session that has none on record, and the order gate before it."""
-    gate, spans = _make_gate(ledger, close, data, request)
-    plan = plan_session(close, request, _find_hours(request, spans, now))
-    refuse_schedule(plan, gate.limits)
+    """Return the plan of a session, the one on record where there is one, and the order gate before it."""
+    if found.plan is not None:
+        plan = restore_plan(close, found.plan, is_cancelled=ALL_ORDERS in found.cancels)
+        return plan, make_gate(ledger, close, data, plan.request)[0]
+    gate, spans = make_gate(ledger, close, data, request)
+    hours = _find_hours(request, spans, now)
+    plan = plan_session(close, request, hours)
+    refuse_schedule(plan, gate.limits, hours.from_us)
     return plan, gate
 
 
@@ -209,7 +214,7 @@ def _find_session(close: BookClose, data: BookData, name: str) -> int:
     )
 
 
-def _make_gate(
+def make_gate(
     ledger: Ledger, close: BookClose, data: BookData, request: PlanRequest
 ) -> tuple[OrderGate, tuple[tuple[int, int], ...]]:
     """Return the order gate for a book before its session, and the hours of that."""
@@ -218,7 +223,10 @@ def _make_gate(
         limits = limits.model_copy(update={"calendar": data.panel.calendar})
     usual = {name: past.day_shares for name, past in close.pasts.items() if past.day_shares is not None}
     positions = {name: math.trunc(round(shares, 6)) for name, shares in close.held.items()}
-    state = GateState(max(round(close.equity * PRICE_UNITS), 1), positions, usual, request.located)
+    located = request.located
+    if located is not None:  # a lender promises shares by which a short may grow; those that are short now are borrowed
+        located = {name: shares + max(-positions.get(name, 0), 0) for name, shares in located.items()}
+    state = GateState(max(round(close.equity * PRICE_UNITS), 1), positions, usual, located)
     gate = OrderGate(limits, close.policy, state)
     gate.set_mode(close.mode)
     at_us = int(datetime.combine(close.session, EVERY_ZONE).timestamp()) * US_PER_SECOND

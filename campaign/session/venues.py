@@ -40,7 +40,9 @@ from ...execution.fix import (
     DropCopy,
     DropCopyBreak,
     FixConnection,
+    FixLink,
     FixVenue,
+    QuickFixLink,
     SessionSettings,
 )
 from ...execution.nautilus import NautilusVenue, SessionPrices
@@ -83,7 +85,7 @@ def open_venue(
     Raises
     ------
     ExecutionError
-        The venue cannot be reached, or the session is over and the venue is not on this machine.
+        The venue cannot be reached, or the session was over before it was planned.
     """
     settings = read_execution_policy(workspace)
     if plan.request.venue == FIX_VENUE:
@@ -97,19 +99,17 @@ def open_venue(
     return ReachedVenue(PaperVenue(_open_session(plan, panel, row)), moved)
 
 
-def refuse_schedule(plan: SessionPlan, limits: OrderLimits) -> None:
-    """Refuse a schedule where the venue cannot trade it.
+def refuse_schedule(plan: SessionPlan, limits: OrderLimits, from_us: int) -> None:
+    """Refuse a schedule where the venue cannot trade it; a session that has begun is traded from `from_us` on.
 
     Raises
     ------
     ExecutionError
-        NautilusTrader is given opening prices alone; or slices of a FIX venue are further from each other and from the
+        NautilusTrader is given opening prices alone; or orders of a FIX venue are further from each other and from the
         opening than the gate lets the last price be old, and no other price than that of a fill comes from there.
     """
     request = plan.request
-    if request.schedule == "market":
-        return
-    if request.venue == NautilusVenue.name:
+    if request.venue == NautilusVenue.name and request.schedule != "market":
         raise ExecutionError(
             "NautilusTrader is fed with the panel's opening prices alone, so it trades no schedule here.",
             field="--schedule",
@@ -118,7 +118,7 @@ def refuse_schedule(plan: SessionPlan, limits: OrderLimits) -> None:
             hint="Nothing was sent. --venue paper simulates the session between open and close.",
             code="schedule_venue",
         )
-    times = {plan.opens_us, *(at_us for cut in plan.cuts.values() for at_us, _ in cut.slices)}
+    times = {plan.opens_us, *(max(at_us, from_us) for cut in plan.cuts.values() for at_us, _ in cut.slices)}
     apart_us = max((after - before for before, after in pairwise(sorted(times))), default=0)
     if request.venue == FIX_VENUE and apart_us > limits.max_quote_age_s * US_PER_SECOND:
         raise ExecutionError(
@@ -153,7 +153,11 @@ def _open_market(plan: SessionPlan, panel: Panel, row: int, clock: Timeline) -> 
 
 
 def _open_fix(settings: FixSettings, kept: tuple[Path, OrderRecord], plan: SessionPlan, now_us: int) -> ReachedVenue:
-    """Return a venue over our own FIX session; a session that is over is rehearsed on this machine alone."""
+    """Return a venue over our own FIX session.
+
+    The orders of a session that is over go to a simulated venue alone, on a simulated clock. Another venue is reached
+    to end what was planned in time: the engine sends nothing more there.
+    """
     if settings.port is None:
         raise ExecutionError(
             "No FIX venue is named.",
@@ -162,22 +166,25 @@ def _open_fix(settings: FixSettings, kept: tuple[Path, OrderRecord], plan: Sessi
             hint="alphaloom serve venue --port 9876 is one to try it on.",
             code="no_fix_venue",
         )
-    over = now_us >= plan.closes_us
-    if over and not settings.is_local:
+    over, is_new = now_us >= plan.closes_us, kept[1].read().plan is None
+    if over and not settings.rehearsal and is_new:
         raise ExecutionError(
             "The session is over, and an order that is late is another decision.",
             field="--venue",
             got=f"{settings.host}:{settings.port}, session {plan.close.session}",
-            allowed="a session that is not over, or a venue on this machine",
+            allowed="a session that is not over, or a simulated venue (fix: rehearsal: true)",
             hint=f"Nothing was sent. Step the book: alphaloom book step {plan.close.book.removeprefix('book-')}",
             code="session_over",
             exit_code=1,
         )
-    clock: Timeline = SimulatedTime(plan.opens_us) if over else PresentTime(read_clock_us, time.sleep)
+    rehearsed = over and settings.rehearsal
+    clock: Timeline = SimulatedTime(plan.opens_us) if rehearsed else PresentTime(read_clock_us, time.sleep)
     with ExitStack() as opened:
         link = _connect(settings, kept[0], settings.sender, "fix")
         opened.callback(link.close)
-        venue = FixVenue(FIX_VENUE, link, clock.now_us)
+        venue = FixVenue(FIX_VENUE, link, clock.now_us, plan.close.renamed)
+        if is_new:
+            _refuse_known(venue, plan, settings.sender)
         if settings.drop_copy is None:
             reached: Venue = venue
         else:
@@ -189,12 +196,31 @@ def _open_fix(settings: FixSettings, kept: tuple[Path, OrderRecord], plan: Sessi
     return ReachedVenue(reached, clock)
 
 
-def _connect(settings: FixSettings, workspace: Path, sender: str, field: str) -> FixConnection:
+def _refuse_known(venue: FixVenue, plan: SessionPlan, sender: str) -> None:
+    """Refuse orders whose ids the session has sent: the venue would take them for those, and cancel those for them."""
+    known = next((child.id for child in plan.children if venue.has_sent(child.id)), None)
+    if known is not None:
+        raise ExecutionError(
+            "Another book that decided the same has sent these orders over this session.",
+            field=f"{EXECUTION_FILE}: fix.sender",
+            got=sender,
+            allowed=f"a session that has not sent {known}",
+            hint="Nothing was sent. Books that decide the same need a session each.",
+            code="orders_known",
+            exit_code=1,
+        )
+
+
+def _connect(settings: FixSettings, workspace: Path, sender: str, field: str) -> FixLink:
     """Return a connection that is logged on."""
-    journal = workspace / FIX_FOLDER / f"{sender}-{settings.target}.journal"
-    journal.parent.mkdir(exist_ok=True)
+    folder, name, port = workspace / FIX_FOLDER, f"{sender}-{settings.target}", settings.port or 0
+    folder.mkdir(exist_ok=True)
     parties = SessionSettings(settings.version, sender, settings.target, True, settings.heartbeat_s, TRADING_RESENT)
-    link = FixConnection(settings.host, settings.port or 0, parties, journal, read_clock_us)
+    link: FixLink
+    if settings.engine == "quickfix":
+        link = QuickFixLink(settings.host, port, parties, folder / f"{name}.quickfix")
+    else:
+        link = FixConnection(settings.host, port, parties, folder / f"{name}.journal", read_clock_us)
     try:
         if link.wait_until_ready(LOGON_SECONDS):
             return link

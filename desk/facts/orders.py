@@ -35,9 +35,10 @@ LEFT_OUT_TEXTS = {
 
 @dataclass(frozen=True)
 class BookSession:
-    """A session of a book whose orders are on record: its facts, its record, and the days of all sessions."""
+    """A session of a book whose orders are on record: its facts, orders and record, and the days of all sessions."""
 
     facts: dict[str, Any]
+    orders: SessionOrders
     record: OrderRecord
     days: list[str]
 
@@ -61,8 +62,8 @@ class BookSession:
         return self.record.record_cancel(name, by, at)
 
 
-def read_session(ledger: Ledger, name: str, day: str = "") -> BookSession:
-    """Return a session of a book, the last one by default.
+def read_session(ledger: Ledger, name: str, day: str = "", known: SessionOrders | None = None) -> BookSession:
+    """Return a session of a book, the last one by default; `known` are its orders as they were read before.
 
     Raises
     ------
@@ -87,7 +88,8 @@ def read_session(ledger: Ledger, name: str, day: str = "") -> BookSession:
             code="no_orders",
         )
     record = OrderRecord(ledger, book, date.fromisoformat(day))
-    return BookSession(tell_session(book.removeprefix("book-"), day, record.read()), record, days)
+    orders = record.read(known)
+    return BookSession(tell_session(book.removeprefix("book-"), day, orders), orders, record, days)
 
 
 def tell_session(book: str, session: str, orders: SessionOrders) -> dict[str, Any]:
@@ -138,7 +140,7 @@ def tell_session(book: str, session: str, orders: SessionOrders) -> dict[str, An
 def _find_status(orders: SessionOrders) -> str:
     if orders.done is not None:
         return "done"
-    if orders.halts:
+    if orders.is_halted:
         return "halted"
     return "open" if orders.orders else WAITING
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .fix_venue import FixVenue as FixVenue
     from .link import FixLink as FixLink, Outgoing as Outgoing
     from .message import FixMessage as FixMessage, format_time as format_time
+    from .quickfix_session import QuickFixLink as QuickFixLink
     from .reports import (
         TRADING_RESENT as TRADING_RESENT,
         UNKNOWN_ORDER as UNKNOWN_ORDER,
@@ -39,6 +40,7 @@ else:
             "fix_venue": "FixVenue",
             "link": "FixLink Outgoing",
             "message": "FixMessage format_time",
+            "quickfix_session": "QuickFixLink",
             "reports": "TRADING_RESENT UNKNOWN_ORDER read_report",
             "session": "FixSession SessionSettings",
             "session_store": "SessionStore",

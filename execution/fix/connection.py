@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import select
 import socket
+import struct
 import time
 from collections.abc import Callable, Sequence, Set as AbstractSet
 from contextlib import suppress
@@ -27,6 +28,7 @@ POLL_SECONDS: Final = 0.2
 """Longest wait on a socket: heartbeats are due between."""
 CONNECT_PAUSE_SECONDS: Final = 0.1
 CONNECT_SECONDS: Final = 2.0
+NO_LINGER: Final = struct.pack("ii", 1, 0)
 
 
 class FixConnection:
@@ -127,6 +129,9 @@ class FixConnection:
         assert self._socket is not None
         self._session.tick(self._clock_us())
         self._unsent += self._session.take_output()
+        if self._session.closing:
+            self._abort()
+            return
         try:
             writing = [self._socket] if self._unsent else []
             readable, writable, _ = select.select([self._socket], writing, [], wait_s)
@@ -177,6 +182,12 @@ class FixConnection:
         self._socket.setblocking(False)
         self._session.connect(self._clock_us())
         return True
+
+    def _abort(self) -> None:
+        """Leave a counterparty that is silent, and throw away what was not sent: it would leave late."""
+        if self._socket is not None:
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
+        self._drop()
 
     def _drop(self) -> None:
         if self._socket is not None:

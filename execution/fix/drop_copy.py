@@ -94,7 +94,7 @@ def _describe(fill: ExecutionReport) -> tuple[str, int, int]:
 class DropCopy:
     """The copies that a venue sends of the reports of one of our sessions.
 
-    Each is in a file, and was compared, before it counts as received: a later process has those of an earlier one.
+    Each is in a file before it counts as received: a later process compares those of an earlier one again.
 
     Parameters
     ----------
@@ -116,18 +116,17 @@ class DropCopy:
         self._journal.lines.clear()
 
     def read(self, timeout_s: float) -> list[ExecutionReport]:
-        """Return the copies that came, and wait for one for at most so many seconds; those of the last call count."""
-        self._link.confirm()
+        """Return the copies that came, and wait for one for at most so many seconds."""
         messages = [one for one in self._link.receive(timeout_s) if one.kind == "8" and one.get(115) == self._sender]
         came = [report for report in map(read_report, messages) if report is not None]
         for report in came:
             self._journal.add(json.dumps(report.record()))
         self._journal.sync()
+        self._link.confirm()
         return came
 
     def close(self) -> None:
-        """End the session and let the file go; the copies of the last call count."""
-        self._link.confirm()
+        """End the session and let the file go."""
         self._link.close()
         self._journal.close()
 
@@ -176,6 +175,10 @@ class CopiedVenue:
     def send(self, orders: Sequence[ChildOrder]) -> None:
         """Send orders."""
         self._venue.send(orders)
+
+    def has_sent(self, id: str) -> bool:
+        """Return whether an order was handed to the session, by this process or an earlier one."""
+        return self._venue.has_sent(id)
 
     def cancel(self, ids: Sequence[str]) -> None:
         """Ask for the end of orders."""

@@ -7,7 +7,8 @@ it was not sent, and the order is reported as rejected with that reason. A desk 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from ..orders import ChildOrder, ExecutionReport
@@ -26,7 +27,8 @@ class FixVenue:
     """A `Venue` of `execution/orders.py` over a FIX session.
 
     The id of each child is its ClOrdID, and no id is sent twice, also after a crash. A report counts as recorded by the
-    caller with the next call of `read_reports` or with `close`; until then a crash brings it again.
+    caller with the next call of `read_reports`. Until then it comes again in a later session, also where this one was
+    closed: an error or Ctrl-C may have come between a report and its record.
 
     Parameters
     ----------
@@ -36,24 +38,36 @@ class FixVenue:
         The session and its connection.
     clock_us
         Returns the time in microseconds since 1970.
+    symbols
+        The venue's symbol of each asset that it calls otherwise.
     """
 
-    def __init__(self, name: str, link: FixLink, clock_us: Callable[[], int]) -> None:
+    def __init__(
+        self, name: str, link: FixLink, clock_us: Callable[[], int], symbols: Mapping[str, str] | None = None
+    ) -> None:
         self.name = name
+        self._symbols = symbols or {}
         self._link = link
         self._clock_us = clock_us
         self._made: list[ExecutionReport] = []
         self._asked_back: set[str] = set()
         self._cancels = 0
+        self._is_gone = False
 
     def send(self, orders: Sequence[ChildOrder]) -> None:
-        """Send orders; without a session they are reported as rejected and never leave."""
+        """Send orders; without a session they are reported as rejected and never leave.
+
+        Once a session was waited for in vain, no order leaves until that was reported: the last of many orders of one
+        instant would leave minutes after its ruling.
+        """
         # An order that has a number already is left out: what became of it is or will be reported.
         new = [order for order in orders if self._link.find(order.id) is None]
-        if new and self._link.wait_until_ready(READY_SECONDS):
+        if new and not self._is_gone and self._link.wait_until_ready(READY_SECONDS):
             now_us = self._clock_us()
-            self._link.send([Outgoing("D", make_new_order(order, now_us), order.id) for order in new])
+            called = [replace(order, asset=self._symbols.get(order.asset, order.asset)) for order in new]
+            self._link.send([Outgoing("D", make_new_order(order, now_us), order.id) for order in called])
         else:
+            self._is_gone = bool(new)
             self._made += [self._make_rejected(order.id, NO_SESSION) for order in new]
 
     def has_sent(self, id: str) -> bool:
@@ -75,6 +89,7 @@ class FixVenue:
         """Return what the venue said since the last call, the oldest first; what that call gave is on record."""
         self._link.confirm()
         self._ask_back()
+        self._is_gone = False
         reports, self._made = self._made, []
         for message in self._link.receive(0.0 if reports else timeout_s):
             report = self._read(message)
@@ -84,8 +99,7 @@ class FixVenue:
         return reports
 
     def close(self) -> None:
-        """End the session; the reports of the last call count as recorded."""
-        self._link.confirm()
+        """End the session."""
         self._link.close()
 
     def _make_cancel_id(self, id: str) -> str:

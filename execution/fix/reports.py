@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from typing import Final
 
-from ..orders import FINAL_REPORTS, ChildOrder, ExecutionReport, ReportKind
-from .errors import FixError
+from ..orders import FINAL_REPORTS, PRICE_UNITS, ChildOrder, ExecutionReport, ReportKind
 from .message import Fields, FixMessage, format_price, format_time, parse_price, parse_time
 
 SIDE_CODES: Final = {"buy": "1", "sell": "2"}
 REPORT_KINDS: Final[dict[str, ReportKind]] = {
     "0": "accepted", "F": "filled", "1": "filled", "2": "filled", "4": "cancelled", "8": "rejected", "C": "expired",
-    "3": "expired",
+    "3": "expired", "G": "corrected", "H": "corrected",
 }  # fmt: skip  # a table
-"""What an ExecType means; others say nothing new of an order, but for the corrections."""
-CORRECTIONS: Final = frozenset("GH")
+"""What an ExecType means; others say nothing new of an order."""
 TRADING_RESENT: Final = frozenset("Fq")
 """Kinds that a trading side sends again: a cancel is wanted later too, an order is not."""
+PER_SHARE, IN_PERCENT = "1", "2"
+"""CommType: what a Commission is counted by; any other is the whole amount."""
 UNKNOWN_ORDER: Final = "1"
 """CxlRejReason of a venue that has no such order."""
 
@@ -39,27 +41,14 @@ def make_cancel(order: FixMessage, id: str, now_us: int) -> Fields:
 
 
 def read_report(message: FixMessage) -> ExecutionReport | None:
-    """Return what an ExecutionReport says of an order; None where it says nothing new.
-
-    Raises
-    ------
-    FixError
-        It takes a fill back or changes one: a person has to look.
-    """
-    kind = message.get(150)
-    if kind in CORRECTIONS:
-        raise FixError(
-            "The venue corrected or took back a fill.",
-            field=message.get(41) or message.get(11),
-            got=f"ExecID {message.get(17)}, ExecType {kind}",
-            hint="Ask the venue, correct the book by hand, and then go on.",
-            code="fix_correction",
-            exit_code=1,
-        )
-    known = REPORT_KINDS.get(kind)
+    """Return what an ExecutionReport says of an order; None where it says nothing new."""
+    known = REPORT_KINDS.get(message.get(150))
     if known is None:
         return None
     filled, silent = known == "filled", "no reason given" if known == "rejected" else ""
+    reason = message.get(58, silent) if known in FINAL_REPORTS else ""
+    if known == "corrected":
+        reason = f"fill {message.get(19)} was {'corrected' if message.get(150) == 'G' else 'taken back'}"
     return ExecutionReport(
         order=message.get(41) or message.get(11),
         kind=known,
@@ -67,6 +56,19 @@ def read_report(message: FixMessage) -> ExecutionReport | None:
         at_us=parse_time(message.get(60) or message.get(52)),
         shares=message.number(32) if filled else 0,
         price_e4=parse_price(message.get(31), 31) if filled else 0,
-        cost_e4=parse_price(message.get(12), 12) if filled and message.get(13) == "3" else 0,
-        reason=message.get(58, silent) if known in FINAL_REPORTS else "",
+        cost_e4=_read_cost(message) if filled else 0,
+        reason=reason,
     )
+
+
+def _read_cost(message: FixMessage) -> int:
+    """Return the commission of a fill in 1e-4 of the currency, rounded up: for each share, in percent, or in all."""
+    text, shares = message.get(12), message.number(32)
+    if not text:
+        return 0
+    amount = Fraction(text) * PRICE_UNITS
+    if message.get(13) == PER_SHARE:
+        amount *= shares
+    elif message.get(13) == IN_PERCENT:
+        amount = Fraction(text) / 100 * shares * parse_price(message.get(31), 31)
+    return math.ceil(amount)

@@ -306,7 +306,7 @@ class FixSession:
             self._send_logon(((141, "Y"),) if reset else (), now_us)
         self.state = "up"
         if number > self.expected:
-            self._ask_again(now_us, possible_duplicate=False)
+            self._ask_again(now_us)
         else:
             self.expected += 1
         if self.settings.initiator:
@@ -330,9 +330,9 @@ class FixSession:
         if message.kind == "5":
             self._take_logout(now_us)
             return
-        self._ask_again(now_us, possible_duplicate=message.possible_duplicate)
+        self._ask_again(now_us)
 
-    def _ask_again(self, now_us: int, *, possible_duplicate: bool) -> None:
+    def _ask_again(self, now_us: int) -> None:
         number, asked_us = self._asked
         if number == self.expected and now_us - asked_us < RESEND_PAUSE_US:
             return
@@ -424,7 +424,7 @@ class FixSession:
                 self._refuse("MsgSeqNum is missing", now_us)
             self.closing = self.closing or f"the Logon is wrong: {error.message}"
         elif error.seq > self.expected:
-            self._ask_again(now_us, possible_duplicate=False)
+            self._ask_again(now_us)
         elif error.seq == self.expected:
             self.expected += 1
             self._reject(error.seq, error.kind, error, now_us)

@@ -111,12 +111,14 @@ class OrderGate:
         self._pattern_us, self._stuffing_us = limits.pattern_s * US_PER_SECOND, limits.stuffing_s * US_PER_SECOND
 
     def quote(self, asset: str, price_e4: int, at_us: int) -> None:
-        """Take the last price of an asset, in 1e-4, with the time at which it was known here."""
+        """Take the last price of an asset, in 1e-4, with the time at which it was known; older ones are ignored."""
         refuse_unless(type(price_e4) is int and price_e4 > 0, "price_e4", price_e4, "a whole number above 0")
         refuse_unless(type(at_us) is int and at_us >= 0, "at_us", at_us, "microseconds since 1970")
         if at_us >= self._day.ends_us:
             self._begin_day(at_us)
         known = self.state.find(asset)
+        if at_us < known.quoted_us:  # a report that comes again, or out of its order
+            return
         known.quote_e4, known.quoted_us = price_e4, at_us
         if known.first_e4 is None:
             known.first_e4 = price_e4
@@ -208,6 +210,8 @@ class OrderGate:
         refuse_unless(bool(reason.strip()), "reason", reason, "why it may trade on")
         own = self.state.find(asset).own(side)
         counted, own.repeats = own.repeats, 0
+        for live in own.open.values():
+            live.repeats = False  # it is counted no more, so its end frees nothing
         return RepeatsAllowed(asset, side, counted, by.strip(), reason.strip(), now_us)
 
     def report_rates(self) -> dict[str, dict[str, int]]:

@@ -35,9 +35,11 @@ class LiveOrder:
         Whether it counts towards credit at all.
     waits
         Whether it is a limit order of which nothing was filled or cancelled yet.
+    repeats
+        Whether it is among its side's `repeats`.
     """
 
-    __slots__ = ("credit_e4", "filled", "increases", "order", "remaining", "unit_e4", "waits")
+    __slots__ = ("credit_e4", "filled", "increases", "order", "remaining", "repeats", "unit_e4", "waits")
 
     def __init__(self, order: ChildOrder, unit_e4: int, increases: bool) -> None:
         self.order = order
@@ -47,6 +49,7 @@ class LiveOrder:
         self.increases = increases
         self.credit_e4 = order.shares * unit_e4 if increases else 0
         self.waits = order.limit_e4 is not None
+        self.repeats = True
 
 
 class SideState:
@@ -158,7 +161,7 @@ class GateState:
         self.last_us = 0
         self.day_ends_us = 0
         self.sent_at: dict[tuple[str, str, int, int | None], int] = {}
-        self._reports: set[str] = set()
+        self._reports: set[tuple[str, str]] = set()
 
     def _make_asset(self, asset: str, held: int) -> AssetState:
         return AssetState(held, self.usual_shares.get(asset))
@@ -201,7 +204,7 @@ class GateState:
         ExecutionError
             The order did not pass this gate, or the numbers of a fill are malformed.
         """
-        if report.exec_id in self._reports:
+        if (report.order, report.exec_id) in self._reports:
             return
         live = self.orders.get(report.order)
         if live is None:
@@ -216,7 +219,7 @@ class GateState:
         if report.kind == _FILLED:
             for field, value in (("shares", report.shares), ("price_e4", report.price_e4)):
                 refuse_unless(type(value) is int and value > 0, field, value, "a whole number above 0")
-        self._reports.add(report.exec_id)
+        self._reports.add((report.order, report.exec_id))
         if report.kind == _FILLED:
             self._fill(live, report)
         elif report.kind in FINAL_REPORTS:
@@ -250,7 +253,7 @@ class GateState:
         self._stop_waiting(live, side)
         side.shares -= live.remaining
         asset.sent -= live.remaining
-        side.repeats -= not live.filled
+        side.repeats -= live.repeats and not live.filled
         live.remaining = 0
 
     def _move_credit(self, live: LiveOrder, change_e4: int) -> None:
@@ -271,7 +274,9 @@ class GateState:
             asset.sent_at_close = 0
             asset.sent = asset.buys.shares + asset.sells.shares
             for side in (asset.buys, asset.sells):
-                side.repeats = side.repeats if side.repeats >= repeats_cap else len(side.open)
+                is_stopped = side.repeats >= repeats_cap
+                side.repeats = side.repeats if is_stopped else len(side.open)
                 for live in side.open.values():
+                    live.repeats = live.repeats or not is_stopped
                     live.credit_e4 = live.remaining * live.unit_e4 if live.increases else 0
                     self.credit_e4 += live.credit_e4

@@ -114,7 +114,12 @@ class Guard:
             halt = self._switch.read()
             self._answer = GuardAnswer(halt.at_us if halt else 0, now_us, 0, 0)
             self._ask(now_us)
-        elif now_us - self._asked_us > ASK_AGAIN_US and (not self._answer.ended_us or self._open):
+        elif now_us - self._asked_us > ASK_AGAIN_US and (self._open or not self._answer.ended_us):
+            self._ask_again(now_us)
+
+    def _ask_again(self, now_us: int) -> None:
+        """Ask again where the session is up; else what was asked before leaves with the next one."""
+        if self._link.wait_until_ready(0.0):
             self._ask(now_us)
 
     def _ask(self, now_us: int) -> None:

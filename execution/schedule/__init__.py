@@ -19,7 +19,6 @@ if TYPE_CHECKING:
         make_session_curve as make_session_curve,
         make_u_curve as make_u_curve,
     )
-    from .pace import PacedSchedule as PacedSchedule
     from .plan import (
         ALGORITHMS as ALGORITHMS,
         Algorithm as Algorithm,
@@ -41,7 +40,6 @@ else:
         {
             "costs": "CostEstimate CostModel estimate_cost optimal_holdings",
             "curve": "VolumeCurve learn_curve make_session_curve make_u_curve",
-            "pace": "PacedSchedule",
             "plan": "ALGORITHMS Algorithm Hiding SchedulePlan ScheduleRules plan_schedule",
             "slippage": "Benchmark Slippage TradedParent find_benchmark measure_slippage",
         },

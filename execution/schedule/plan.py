@@ -9,8 +9,7 @@
 | `is` | where expected cost plus weighted variance is lowest (`shortfall_shares`) |
 
 Shares are placed in lots. An odd remainder goes to the last interval that trades. No interval is given more than
-`participation_bp` of its expected volume; `market` takes the session as one interval. `PacedSchedule` holds the cap
-against the volume that is observed.
+`participation_bp` of its expected volume; `market` takes the session as one interval.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ class Slippage:
     def against_e4(self, parent: TradedParent, benchmark_e4: int) -> int:
         """Return the fills' prices against another price than arrival, in 1e-4 of the currency; fees are not in it."""
         side = 1 if parent.shares > 0 else -1
-        return round(side * (self.mean_e4 - benchmark_e4) * self.filled_shares)
+        return self.price_e4 + side * (parent.arrival_e4 - benchmark_e4) * self.filled_shares
 
 
 def measure_slippage(parent: TradedParent, reports: Iterable[ExecutionReport], last_e4: int | None = None) -> Slippage:
@@ -105,7 +105,8 @@ def measure_slippage(parent: TradedParent, reports: Iterable[ExecutionReport], l
     parent
         The order.
     reports
-        Reports of any orders; fills of this parent's children count. An `exec_id` that comes twice counts once.
+        Reports of any orders; fills of this parent's children count. An `exec_id` of an order that comes twice counts
+        once.
     last_e4
         Price at which shares without a fill are valued, in 1e-4; None leaves them out.
 
@@ -114,7 +115,7 @@ def measure_slippage(parent: TradedParent, reports: Iterable[ExecutionReport], l
     """
     sign = 1 if parent.shares > 0 else -1
     fills = {
-        report.exec_id: report
+        (report.order, report.exec_id): report
         for report in reports
         if report.kind == "filled" and report.order.rpartition("-")[0] == parent.id
     }

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from .market import (
         Router as Router,
         SimulatedMarket as SimulatedMarket,
-        trade_paced as trade_paced,
         trade_plan as trade_plan,
     )
 else:
@@ -24,6 +23,6 @@ else:
         __name__,
         {
             "day": "MarketRules SimulatedDay SimulatedVenue draw_day",
-            "market": "Router SimulatedMarket trade_paced trade_plan",
+            "market": "Router SimulatedMarket trade_plan",
         },
     )

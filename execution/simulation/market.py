@@ -14,7 +14,6 @@ from dataclasses import replace
 from ...risk import BP
 from ..orders import ChildOrder, ExecutionReport, Side, refuse_unless
 from ..routing import E6_PER_E4, VenueQuote, VenueRoute, route_order
-from ..schedule.pace import PacedSchedule
 from ..schedule.plan import SchedulePlan
 from .day import MarketRules, SimulatedDay, SimulatedVenue
 
@@ -201,17 +200,3 @@ def trade_plan(market: SimulatedMarket, plan: SchedulePlan) -> list[ExecutionRep
     """Send a plan's children when they are due, whatever the market trades, and return the reports."""
     market.send(plan.children)
     return list(market.read_reports(0))
-
-
-def trade_paced(market: SimulatedMarket, schedule: PacedSchedule) -> list[ExecutionReport]:
-    """Ask a paced schedule for a child at each of its times, give back what expires, and return the reports."""
-    found: list[ExecutionReport] = []
-    for at_us in schedule.decision_times_us:
-        child = schedule.release(at_us, market.traded_shares(at_us))
-        if child is None:
-            continue
-        market.send([child])
-        reports = market.read_reports(0)
-        schedule.take_back(child.shares - sum(report.shares for report in reports if report.kind == "filled"))
-        found.extend(reports)
-    return found

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -19,12 +20,14 @@ from alphaloom.campaign import (
     SessionRun,
     execute_session,
     open_book,
+    preview_session,
     read_step,
     replay_book,
     step_book,
 )
+from alphaloom.campaign.session import venues
 from alphaloom.desk.cli.main import run_command
-from alphaloom.execution import ExecutionError, HaltSwitch, engine, list_tripped
+from alphaloom.execution import ExecutionError, HaltSwitch, OrderRecord, engine, list_tripped
 from alphaloom.execution.fix import decode, drop_copy
 from alphaloom.execution.fix.journal import LineJournal
 from alphaloom.execution.schedule import Algorithm
@@ -67,7 +70,7 @@ def execute(  # noqa: PLR0913 - what a test varies
     terms: str = "",
 ) -> SessionRun:
     """Step the book to a day and send its next session over FIX; the panel lacks that session's day."""
-    fix = f"fix: {{port: {port}, sender: {sender}, drop_copy: {copy}}}\n"
+    fix = f"fix: {{port: {port}, sender: {sender}, drop_copy: {copy}, rehearsal: true}}\n"
     (ledger.workspace / "execution.yaml").write_text(terms + fix)
     known = BookData(panel.rows(0, days), "small")
     step_book(ledger, "fix", known, lambda: LATER)
@@ -88,7 +91,11 @@ def test_a_session_over_fix_is_sent_once_and_taken_in_by_the_book(ledger: Ledger
     with serve_venue(tmp_path / "venue", "--panel", str(file)) as port:
         run = execute(ledger, panel, port, panel.days - 1)
         again = execute(ledger, panel, port, panel.days - 1)
-    step_book(ledger, "paper", BookData(panel.rows(0, panel.days - 1), "small"), lambda: LATER)
+        known = BookData(panel.rows(0, panel.days - 1), "small")
+        step_book(ledger, "paper", known, lambda: LATER)
+        with pytest.raises(ExecutionError) as raised:  # it decides the same, so its orders have the same ids
+            execute_session(ledger, "paper", known, PlanRequest("fix"), LATER)
+        assert raised.value.code == "orders_known"
     paper = execute_session(ledger, "paper", BookData(panel, "small"), PlanRequest("paper"), LATER)
     states = run.orders.orders.values()
     assert run.orders.done is not None
@@ -102,6 +109,23 @@ def test_a_session_over_fix_is_sent_once_and_taken_in_by_the_book(ledger: Ledger
     assert {name: one.shares for name, one in step.account.holdings.items()} == {
         name: shares for name, shares in bought.items() if shares
     }
+    assert [parts for _, parts in replay_book(ledger, "fix") if parts] == []
+
+
+@pytest.mark.slow
+def test_quickfix_as_the_engine_trades_as_our_own_session_does(ledger: Ledger, panel: Panel, tmp_path: Path) -> None:
+    """`make fix` builds QuickFIX and runs this; the drop copy goes over a second QuickFIX session."""
+    pytest.importorskip("quickfix", reason="QuickFIX is not installed: make fix builds it")
+    file = markets.write(markets.tidy(panel), tmp_path / "panel.parquet")
+    open_book(ledger, "fix", BookSettings(max_volume_share=0.0), LATER)
+    with serve_venue(tmp_path / "venue", "--panel", str(file), "--drop-copy", "COPY") as port:
+        run = execute(ledger, panel, port, panel.days - 1, copy="COPY, engine: quickfix")
+        again = execute(ledger, panel, port, panel.days - 1, copy="COPY, engine: quickfix")
+    assert run.orders.done is not None
+    assert sum(one.filled_shares > 0 for one in run.orders.orders.values()) > 10
+    assert run.orders.breaks == []
+    assert again.orders.trail == run.orders.trail
+    step_book(ledger, "fix", BookData(panel, "small"), lambda: LATER)
     assert [parts for _, parts in replay_book(ledger, "fix") if parts] == []
 
 
@@ -187,13 +211,38 @@ def test_a_drop_copy_that_differs_halts_until_two_people_release_it_and_books_re
     assert {name: one.shares for name, one in step.account.holdings.items()} == there != {}
 
 
-def test_a_venue_that_is_not_there_is_told_and_nothing_is_planned(ledger: Ledger, panel: Panel) -> None:
+def test_a_venue_that_is_not_there_is_told_and_nothing_is_planned(
+    ledger: Ledger, panel: Panel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(venues, "LOGON_SECONDS", 0.0)
+    has_quickfix = find_spec("quickfix") is not None
     data = BookData(panel.rows(0, panel.days - 1), "small", since=panel.dates[-2].item())
     open_book(ledger, "fix", BookSettings(), LATER)
     step_book(ledger, "fix", data, lambda: LATER)
-    for settings, code in (("{}", "no_fix_venue"), ("{host: 10.0.0.1, port: 9}", "session_over")):
+    for settings, code in (
+        ("{}", "no_fix_venue"),
+        ("{port: 9}", "session_over"),
+        ("{port: 9, rehearsal: true}", "fix_unreachable"),
+        ("{port: 9, rehearsal: true, engine: quickfix}", "fix_unreachable" if has_quickfix else "fix_missing"),
+    ):
         (ledger.workspace / "execution.yaml").write_text(f"fix: {settings}\n")
         with pytest.raises(ExecutionError) as raised:
             execute_session(ledger, "fix", data, PlanRequest("fix"), LATER)
         assert raised.value.code == code
     assert execute_session(ledger, "fix", BookData(panel, "small"), PlanRequest("paper"), LATER).orders.done
+
+
+def test_a_session_that_was_planned_in_time_is_ended_at_its_venue_when_it_is_over(
+    ledger: Ledger, panel: Panel, tmp_path: Path
+) -> None:
+    data = BookData(panel.rows(0, panel.days - 1), "small", since=panel.dates[-2].item())
+    open_book(ledger, "fix", BookSettings(), LATER)
+    step_book(ledger, "fix", data, lambda: LATER)
+    plan = preview_session(ledger, "fix", data, PlanRequest("fix"), LATER).plan
+    OrderRecord(ledger, plan.close.book, plan.close.session).record_plan(plan.record())
+    with serve_venue(tmp_path / "venue") as port:
+        (ledger.workspace / "execution.yaml").write_text(f"fix: {{port: {port}}}\n")
+        orders = execute_session(ledger, "fix", data, PlanRequest("fix"), LATER).orders
+    assert {one.refusals for one in orders.orders.values()} == {("session_over",)}
+    assert orders.done is not None
+    assert orders.measured is not None

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from alphaloom.campaign import (
@@ -27,7 +28,8 @@ from alphaloom.campaign import (
     step_book,
 )
 from alphaloom.campaign.session.cutting import NamePast, SessionHours
-from alphaloom.campaign.session.plan import plan_session, restore_plan
+from alphaloom.campaign.session.plan import SessionPlan, plan_session, restore_plan
+from alphaloom.campaign.session.run import make_gate
 from alphaloom.desk.cli.main import run_command
 from alphaloom.evaluation import add_by_hand
 from alphaloom.execution import (
@@ -184,6 +186,23 @@ def test_what_people_and_lenders_allow_holds_for_orders(ledger: Ledger, panel: P
     assert preview_session(ledger, "lent", data, PAPER, LATER).plan.parents == ()
 
 
+def test_a_list_of_locates_is_what_a_short_may_grow_by_for_orders_and_gate_alike(ledger: Ledger, panel: Panel) -> None:
+    step(ledger, "short", panel, 6)
+    step(ledger, "short", panel, 1)  # it holds shorts already
+    data = BookData(panel, "small")
+    plan = preview_session(ledger, "short", data, PAPER, LATER).plan
+    grows = {one.asset: -one.shares for one in plan.parents if one.shares < 0 and plan.close.held.get(one.asset, 0) < 0}
+    assert grows
+    lent = preview_session(ledger, "short", data, PlanRequest("paper", 1, grows), LATER)
+    assert {one.asset for one in lent.plan.parents} >= grows.keys()
+    assert {rule for ruling in lent.preview for rule in ruling.refusals} == set()
+    fewer = {name: shares - 1 for name, shares in grows.items()}
+    gate = make_gate(ledger, plan.close, data, PlanRequest("paper", 1, fewer))[0]
+    for order in (one for one in plan.children if one.asset in grows):
+        gate.quote(order.asset, 10_000, order.at_us)
+        assert gate.check(order, order.at_us).refusals == ("borrow",)
+
+
 def test_a_panel_that_was_adjusted_anew_changes_shares_and_no_value(ledger: Ledger, panel: Panel) -> None:
     """The session is executed on one file; the step reads another one in which every price was halved since."""
     step(ledger, "split", panel, 2)
@@ -196,6 +215,43 @@ def test_a_panel_that_was_adjusted_anew_changes_shares_and_no_value(ledger: Ledg
     for name, one in whole.account.holdings.items():
         assert split.account.holdings[name].shares == pytest.approx(2 * one.shares)
     assert split.corrections == ()
+
+
+def test_a_session_that_was_begun_on_other_data_is_ended_by_a_cancel_of_all(
+    ledger: Ledger, panel: Panel, tmp_path: Path
+) -> None:
+    step(ledger, "begun", panel, 2)
+    with HaltSwitch(tmp_path) as switch:
+        switch.set(Halt("a test", "ann", 1))
+        run = execute(ledger, "begun", panel, 1)
+        switch.release(Halt("over", "ann", 2), "bob")
+    halved = scale(panel, 0.5)
+    with pytest.raises(ExecutionError, match="planned on other data"):
+        execute(ledger, "begun", halved, 1)
+    assert read_orders(ledger, run).record_cancel(ALL_ORDERS, "ann", "now")
+    ended = execute(ledger, "begun", halved, 1)
+    assert ended.orders.done == {"orders": len(run.plan.children), "filled": 0}
+
+
+def test_what_was_approved_is_not_traded_in_a_second_session_of_a_panel_that_lacks_the_first(
+    ledger: Ledger, panel: Panel, tmp_path: Path
+) -> None:
+    step(ledger, "twice", panel, 3)
+    gone = BookData(drop_day(panel, -3), "small")
+    with HaltSwitch(tmp_path) as switch:
+        switch.set(Halt("a test", "ann", 1))
+        assert execute(ledger, "twice", panel, 1).orders.orders == {}
+        switch.release(Halt("over", "ann", 2), "bob")
+    assert preview_session(ledger, "twice", gone, PAPER, LATER).plan.parents  # nothing of it was traded
+    assert execute(ledger, "twice", panel, 1).orders.done is not None
+    with pytest.raises(RiskError) as raised:
+        execute_session(ledger, "twice", gone, PAPER, LATER)
+    assert raised.value.code == "session_skipped"
+    with pytest.raises(RiskError) as raised:
+        step_book(ledger, "twice", gone, lambda: LATER)
+    assert raised.value.code == "session_skipped"
+    assert [one["day"] for one in list_steps(ledger, "book-twice")][-1] == str(panel.dates[-4])
+    step(ledger, "twice", panel, 1)
 
 
 @pytest.mark.parametrize("schedule", ["twap", "vwap", "pov", "is"])
@@ -278,6 +334,42 @@ def test_a_schedule_that_cannot_be_is_refused_before_anything_is_planned(
     known = BookData(panel.rows(0, panel.days - 2), "small")
     late = preview_session(ledger, "refused", known, PlanRequest("fix", schedule="twap"), begun).plan
     assert late.children[0].at_us >= begun.timestamp() * 1e6 > late.opens_us
+    assert preview_session(ledger, "refused", known, PlanRequest("fix"), begun).plan.children
+    (tmp_path / EXECUTION_FILE).write_text("orders: {max_quote_age_s: 7199}\n")
+    with pytest.raises(ExecutionError, match="too old for the order gate"):
+        preview_session(ledger, "refused", known, PlanRequest("fix"), begun)
+
+
+def test_sizes_and_times_of_slices_are_hidden_where_a_person_says_so(
+    ledger: Ledger, panel: Panel, tmp_path: Path
+) -> None:
+    step(ledger, "hidden", panel, 2)
+
+    def cut(terms: str) -> SessionPlan:
+        (tmp_path / EXECUTION_FILE).write_text(f"schedule: {{slices: 6{terms}}}\n")
+        return preview_session(
+            ledger, "hidden", BookData(panel, "small"), PlanRequest("paper", schedule="twap"), LATER
+        ).plan
+
+    even = cut("")
+    plain, same, other = (
+        cut(f", hidden_sizes_bp: 5000, hidden_times_bp: 10000, hidden_seed: {seed}") for seed in (1, 1, 2)
+    )
+    assert plain.children == same.children
+    assert len({plan.children for plan in (even, plain, other)}) == 3
+    assert len({one.at_us for one in plain.children}) == len(plain.children) > 6
+    for parent in plain.parents:
+        assert sum(one.signed_shares for one in plain.children if one.parent == parent.id) == parent.shares
+    run = execute(ledger, "hidden", panel, 1, PlanRequest("paper", schedule="twap"))
+    assert run.orders.done is not None
+    assert run.plan.children == other.children
+
+
+def drop_day(panel: Panel, row: int) -> Panel:
+    """Return a panel without one day."""
+    kept = np.delete(np.arange(panel.days), row)
+    fields = {name: cells[kept] for name, cells in panel.fields.items()}
+    return replace(panel, dates=panel.dates[kept], fields=fields, universe=panel.universe[kept])
 
 
 def scale(panel: Panel, factor: float) -> Panel:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.requests import Request
 from starlette.testclient import TestClient
 
 from alphaloom.campaign import (
@@ -27,7 +28,9 @@ from alphaloom.desk.users import Users
 from alphaloom.desk.web import Desk, build_app
 from alphaloom.desk.web.access import LoginLimit
 from alphaloom.desk.web.books import trading_state
+from alphaloom.desk.web.books.orders import render_progress
 from alphaloom.desk.web.books.shelf import StepShelf
+from alphaloom.desk.web.live import LiveRequest
 
 from .books import BOOK, EMPTY, LATER, MARKET, ORDERED, PLANTED, STEPS, lay_books, plant
 from .workspace import HERE, NOON, SAME
@@ -137,11 +140,15 @@ def test_the_blotter_is_that_of_the_command_and_a_cancelled_order_is_not_sent(
     page = client.get(f"/books/{ORDERED}/orders").text
     assert f"ada asked to cancel {first}" in page
     assert "Planned, nothing sent yet" in page
+    scope = {"type": "http", "path_params": {"book": ORDERED}, "query_string": f"session={form['session']}".encode()}
+    live = LiveRequest(desk.open, desk.workspace, lambda: True, Request(scope))
+    assert "Planned, nothing sent yet" in render_progress(live)
     with desk.open() as ledger:
         settings = Settings.model_validate({"market": MARKET})
         panel, dataset = settings.market.open(settings.seed)
         execute_session(ledger, ORDERED, BookData(plant(panel), dataset), PlanRequest("paper"), LATER)
     assert read()["status"] == "done"
+    assert "All ended" in render_progress(live)  # it reads on from where it was
     (ended,) = [row for row in read()["orders"] if row["id"].startswith(first)]
     assert (ended["refusals"][0]["rule"], ended["filled"]) == ("cancelled", 0)
     assert ended["refusals"][0]["times"] == len(ended["children"]) > 1

@@ -57,7 +57,7 @@ def make_children(orders: int, instants: int = 1) -> list[ChildOrder]:
 def make_gate(children: Sequence[ChildOrder], **limits: int) -> OrderGate:
     """Return the order gate with a last price for each symbol."""
     state = GateState(10**12, {}, dict.fromkeys((order.asset for order in children), 10**6))
-    gate = OrderGate(OrderLimits(max_quote_age_s=86_400, **limits), Policy(), state)  # type: ignore[arg-type]
+    gate = OrderGate(OrderLimits(**{"max_quote_age_s": 86_400, **limits}), Policy(), state)  # type: ignore[arg-type]
     for order in children:
         gate.quote(order.asset, PRICE_E4, OPEN_US)
     return gate

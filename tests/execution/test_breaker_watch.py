@@ -119,13 +119,14 @@ def test_a_clock_that_jumps_is_recorded(parts: tuple[HaltSwitch, Modes, list[Bre
 def test_rejects_are_counted_of_what_was_sent(parts: tuple[HaltSwitch, Modes, list[BreakerTrip]]) -> None:
     switch, gate, kept = parts
     session = SessionOrders()
-    for place in range(20):
+    for place in range(25):
         order = ChildOrder(f"p-{place}", "p", "A", "buy", 1, "market", None, AT_US)
         state = OrderState(order, {"passed": place < 10}, AT_US)
         session.take_order(state)
         kind = "rejected" if place < 3 else "filled"
         if place < 10:
-            session.take_report(ExecutionReport(order.id, kind, f"{place}", AT_US, 1, 1))  # type: ignore[arg-type]  # of two
+            for copy in "ab":  # a venue that rejects an order twice rejected one order
+                session.take_report(ExecutionReport(order.id, kind, f"{place}{copy}", AT_US, 1, 1))  # type: ignore[arg-type]  # of two
     make_watch(parts, reject_ratio_bp=3_000).see_session(session, AT_US)
     assert (gate.mode, kept) == ("active", [])
     make_watch(parts, reject_ratio_bp=2_999).see_session(session, AT_US)
@@ -157,9 +158,14 @@ def test_a_trip_that_stood_never_lets_more_pass(
 ) -> None:
     """The gate holds the book's own mode already: "active" stands here for untouched."""
     switch, gate, kept = parts
+    BreakerWatch(
+        Breakers(BreakerLimits(), [BreakerTrip("cost", 2, 1, AT_US, "reducing")]), gate, switch, kept.extend, mode
+    )
+    assert not switch.is_set()
     standing = Breakers(BreakerLimits(), [BreakerTrip("log", 1, 0, AT_US, "halted")])
     BreakerWatch(standing, gate, switch, kept.extend, mode)
     assert gate.mode == held
+    assert switch.is_set()  # also where its file was deleted
     switch.close()
 
 

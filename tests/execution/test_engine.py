@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from alphaloom.execution import (
     ALL_ORDERS,
+    BreakerLimits,
+    Breakers,
+    BreakerTrip,
+    BreakerWatch,
     ChildOrder,
     ExecutionReport,
     Halt,
@@ -16,6 +22,8 @@ from alphaloom.execution import (
     OrderEngine,
     OrderRecord,
     PaperVenue,
+    PresentTime,
+    SessionOrders,
 )
 from alphaloom.ledger import Ledger, LedgerConflict
 
@@ -197,3 +205,151 @@ def test_after_an_outage_overdue_orders_are_no_closer_together_than_planned(ledg
     assert make(lambda order: None, began_us).run(children, CLOSE_US).done == {"orders": 5, "filled": 5}
     sent = [state.at_us for state in record.read().orders.values()]
     assert sent == [OPEN_US, OPEN_US + STEP_US, began_us, began_us + STEP_US, began_us + 2 * STEP_US]
+
+
+@pytest.mark.parametrize("wrong", ["stray", "refused", "no price", "no shares", "corrected"])
+def test_what_cannot_be_halts_ends_no_session_and_stops_no_later_one(
+    ledger: Ledger, switch: HaltSwitch, wrong: str
+) -> None:
+    """It comes with the last order: the session has no other reason to go on."""
+    children = make_children(3, 3)
+    refused, last = children[0].id, children[-1].id
+    reports = {
+        "stray": ExecutionReport("nobody-1", "filled", "x", OPEN_US, 5, 100),
+        "refused": ExecutionReport(refused, "filled", "x", OPEN_US, 5, 100),
+        "no price": ExecutionReport(last, "filled", "x", OPEN_US, 5, 0),
+        "no shares": ExecutionReport(last, "filled", "x", OPEN_US, 0, 100),
+        "corrected": ExecutionReport(last, "corrected", "x", OPEN_US, reason="fill y was taken back"),
+    }
+
+    class Wrong(Silent):
+        def send(self, orders: Sequence[ChildOrder]) -> None:
+            super().send(orders)
+            self.reports += [ExecutionReport(one.id, "expired", f"e-{one.id}", OPEN_US) for one in orders]
+            self.reports += [reports[wrong]] if orders[0].id == last else []
+
+    def run() -> SessionOrders:
+        gate = make_gate(children)
+        gate.quote(children[0].asset, 10**12, OPEN_US)
+        return make_engine(ledger, Wrong(), gate, switch).run(children, CLOSE_US)
+
+    first = run()
+    assert [first.orders[order.id].passed for order in children] == [False, True, True]
+    halt = switch.read()
+    assert halt is not None
+    assert "silent reported" in halt.reason
+    assert first.done is None
+    assert run().done is None  # still halted
+    switch.release(Halt("asked the venue", "ann", OPEN_US + 1), "bob")
+    assert run().done == {"orders": 3, "filled": int(wrong in ("refused", "no price"))}
+    assert not switch.is_set()
+
+
+def test_an_order_that_a_venue_answers_for_after_all_is_no_longer_unknown(ledger: Ledger, switch: HaltSwitch) -> None:
+    """A person who cancels ends it at the venue, and not here alone."""
+    children, record = make_children(1), OrderRecord(ledger, RUN, DAY)
+
+    class Late(Silent):
+        """It says late that it has the order, and ends nothing."""
+
+        def __init__(self, *kinds: str) -> None:
+            super().__init__()
+            self.reports = [ExecutionReport(children[0].id, one, one, OPEN_US) for one in kinds]  # type: ignore[arg-type]
+
+        def cancel(self, ids: Sequence[str]) -> None:
+            self.cancelled += ids
+
+    def run(*kinds: str) -> SessionOrders:
+        return make_engine(ledger, Late(*kinds), make_gate(children), switch).run(children, CLOSE_US)
+
+    record.record_orders([(children[0], {"passed": True, "refusals": []}, OPEN_US)])
+    assert run().orders[children[0].id].unknown
+    assert not run("accepted").orders[children[0].id].unknown
+    record.record_cancel(ALL_ORDERS, "ann", "now")
+    assert run().done is None
+    assert run("cancelled").done == {"orders": 1, "filled": 0}
+
+
+def test_a_session_that_is_over_is_ended_and_nothing_of_it_is_sent(ledger: Ledger, switch: HaltSwitch) -> None:
+    """Its reports may be waiting; the market is open again, on another day; the venue has forgotten an order."""
+    children, record = make_children(4, 4), OrderRecord(ledger, RUN, DAY)
+    filled, forgotten = (order.id for order in children[:2])
+    next_day_us = OPEN_US + 24 * 3_600_000_000 + STEP_US
+
+    class Closed(Silent):
+        def cancel(self, ids: Sequence[str]) -> None:
+            self.cancelled += ids
+
+    def run(*reports: ExecutionReport) -> tuple[SessionOrders, Closed]:
+        venue, gate = Closed(), make_gate(children, max_quote_age_s=10**6)
+        venue.reports = [*reports]
+        engine = OrderEngine(record, gate, venue, switch, WallClock(next_day_us))
+        return engine.run(children, CLOSE_US), venue
+
+    record.record_orders([(order, {"passed": True, "refusals": []}, OPEN_US) for order in children[:2]])
+    record.record_reports([ExecutionReport(one, "accepted", f"a-{one}", OPEN_US) for one in (filled, forgotten)])
+    session, venue = run(ExecutionReport(filled, "filled", "f", OPEN_US, children[0].shares, 100))
+    assert [one.status for one in session.orders.values()] == ["filled", "accepted", "refused", "refused"]
+    assert {one.refusals for one in session.orders.values() if not one.passed} == {("session_over",)}
+    assert (venue.sent, venue.cancelled, session.done) == ([], [forgotten], None)
+    record.record_cancel(forgotten, "ann", "now")
+    session, venue = run()
+    assert (venue.sent, venue.cancelled) == ([], [forgotten])
+    assert session.done == {"orders": 4, "filled": 1}
+
+
+def test_the_clock_and_the_guard_are_watched_while_a_session_waits(ledger: Ledger, switch: HaltSwitch) -> None:
+    children, now, trips = make_children(1), [OPEN_US - STEP_US], list[BreakerTrip]()
+
+    def sleep(seconds: float) -> None:
+        now[0] += 2_000_000  # while the clock that is never set goes on by 200 ms
+
+    steady, gate = itertools.count(0, 200_000), make_gate(children)
+    watch = BreakerWatch(Breakers(BreakerLimits()), gate, switch, trips.extend, "active", lambda: next(steady))
+    clock = PresentTime(lambda: now[0], sleep)
+    engine = OrderEngine(OrderRecord(ledger, RUN, DAY), gate, Silent(), switch, clock, watch=watch)
+    assert engine.run(children, CLOSE_US).orders == {}
+    assert [trip.breaker for trip in trips] == ["clock"]
+    assert now[0] < OPEN_US
+
+
+def test_what_came_since_is_added_to_what_was_read_and_a_halt_is_over_once_orders_go_on(
+    ledger: Ledger, switch: HaltSwitch
+) -> None:
+    children, record = make_children(4, 2), OrderRecord(ledger, RUN, DAY)
+    known = record.read()
+
+    class Halting(Silent):
+        def send(self, orders: Sequence[ChildOrder]) -> None:
+            super().send(orders)
+            switch.set(Halt("a test", "ann", OPEN_US))
+
+    make_engine(ledger, Halting(), make_gate(children), switch).run(children, CLOSE_US)
+    assert record.read(known) is known
+    assert known == record.read()
+    assert known.is_halted
+    switch.release(Halt("over", "ann", OPEN_US + 1), "bob")
+    make_engine(ledger, make_paper(children), make_gate(children), switch).run(children, CLOSE_US)
+    assert record.read(known) == record.read()
+    assert known.done is not None
+    assert (len(known.halts), known.is_halted) == (1, False)
+    later = OrderRecord(ledger, RUN, DAY + timedelta(days=1))
+    later.record_plan({"parents": []})
+    assert record.read(known) == record.read()
+    assert later.read().orders == {}
+
+
+def test_a_later_process_counts_the_cancels_of_an_earlier_one(ledger: Ledger, switch: HaltSwitch) -> None:
+    children, counts = make_children(4, 2), list[dict[str, int]]()
+
+    class Halting(Silent):
+        def send(self, orders: Sequence[ChildOrder]) -> None:
+            super().send(orders)
+            if len(self.sent) == 2:
+                switch.set(Halt("a test", "ann", OPEN_US))
+
+    for venue in (Halting(), Silent()):
+        gate = make_gate(children)
+        make_engine(ledger, venue, gate, switch).run(children, CLOSE_US)
+        counts.append(gate.report_rates()["messages"])
+    assert [one["day"] for one in counts] == [4, 4]  # two orders and their cancels, and nothing since

@@ -36,6 +36,26 @@ def test_a_halt_stands_until_two_persons_release_it(tmp_path: Path) -> None:
     assert list_releases(tmp_path) == [{"halt": KILL.record(), "released": released}]
 
 
+def test_who_halts_while_it_is_released_stops_the_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sync = os.fsync
+
+    def halt_too(handle: int) -> None:
+        other.set(Halt("and now this", "cid", 3_000))
+        sync(handle)
+
+    with HaltSwitch(tmp_path) as switch, HaltSwitch(tmp_path) as other:
+        switch.set(KILL)
+        os.utime(tmp_path / HALT_FILE, (1, 1))
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "fsync", halt_too)
+            with pytest.raises(ExecutionError, match="halted again"):
+                switch.release(Halt("the feed is back", "ann", 4_000), "bob")
+        assert switch.is_set()
+        assert list_releases(tmp_path) == []
+        assert switch.release(Halt("both are looked into", "ann", 5_000), "bob") == KILL
+        assert not switch.is_set()
+
+
 def make_folder(path: Path) -> None:
     path.mkdir()
 

@@ -14,7 +14,6 @@ from alphaloom.execution.schedule import (
     ALGORITHMS,
     CostModel,
     Hiding,
-    PacedSchedule,
     SchedulePlan,
     ScheduleRules,
     VolumeCurve,
@@ -76,31 +75,6 @@ def test_children_sum_to_the_parent_and_none_is_above_its_cap(case: tuple[int, V
     assert [child.at_us for child in children] == sorted(child.at_us for child in children)
     assert all(a <= at < b for a, b, at in zip(curve.edges_us, curve.edges_us[1:], plan.times_us, strict=False))
     assert len({child.id for child in children}) == len(children)
-
-
-@given(cases(), st.lists(st.integers(0, 3_000), min_size=14, max_size=14), st.booleans())
-def test_a_paced_schedule_never_passes_the_cap_of_the_volume_it_saw(
-    case: tuple[int, VolumeCurve, ScheduleRules], volumes: list[int], gives_back: bool
-) -> None:
-    plan, rules = make_plan(*case)
-    paced, traded, filled = PacedSchedule(plan, rules), 0, 0
-    for at_us, volume in zip(paced.decision_times_us, volumes, strict=False):
-        traded += volume
-        child = paced.release(at_us, traded)
-        if child is not None:
-            lost = child.shares // 2 if gives_back else 0
-            paced.take_back(lost)
-            filled += child.shares - lost
-        assert filled == paced.sent_shares <= traded * rules.participation_bp // 10_000
-    assert filled + paced.left_shares == abs(plan.parent.shares)
-
-
-def test_pov_follows_the_volume_and_ends_whole() -> None:
-    rules = ScheduleRules("pov", 1_000, 100)
-    paced = PacedSchedule(plan_schedule(make_parent(-2_550), CURVE, rules, MODEL), rules)
-    seen = [(OPEN_US, 0), (OPEN_US + 1, 9_999), (OPEN_US + 2, 19_000), (OPEN_US + 3, 10**6), (OPEN_US + 4, 10**7)]
-    sent = [paced.release(*one) for one in seen]
-    assert [child.signed_shares if child else 0 for child in sent] == [0, -900, -1_000, -650, 0]
 
 
 def test_holdings_are_those_of_almgren_and_chriss() -> None:
@@ -220,3 +194,11 @@ def test_malformed_rules_are_refused(change: dict[str, int]) -> None:
 def test_a_limit_is_away_from_the_arrival_price(shares: int, limit_e4: int) -> None:
     plan = plan_schedule(make_parent(shares), CURVE, ScheduleRules("vwap", limit_bp=50), MODEL)
     assert {(child.kind, child.limit_e4) for child in plan.children} == {("limit", limit_e4)}
+
+
+def test_slippage_against_a_price_is_exact_in_whole_units() -> None:
+    parent = make_parent(10**9 + 1)
+    fill = ExecutionReport(f"{parent.id}-1", "filled", "x", OPEN_US, 10**9, 99_999_999)
+    last = ExecutionReport(f"{parent.id}-2", "filled", "x", OPEN_US, 1, 1)  # an id is one of its order
+    found = measure_slippage(parent, [fill, last])
+    assert found.against_e4(parent, 99_999_998) == 10**9 - 99_999_997

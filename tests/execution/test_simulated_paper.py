@@ -104,6 +104,14 @@ def test_fills_never_pass_the_share_of_the_volume_and_a_late_order_waits(tmp_pat
 
 
 @pytest.mark.integration
+def test_each_slice_of_a_name_that_does_not_trade_says_so(tmp_path: Path) -> None:
+    children = [replace(order, asset="BBB") for order in make_children(30_000)]
+    found = run(tmp_path, children)
+    assert found.done is not None
+    assert {state.refusals for state in found.orders.values()} == {("no_trade",)}
+
+
+@pytest.mark.integration
 def test_a_killed_schedule_ends_with_the_fills_of_one_that_was_not(tmp_path: Path) -> None:
     children = make_children(30_000)
     whole = run(tmp_path / "whole", children)

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 from alphaloom.execution import ChildOrder, ExecutionError, ParentOrder, RouteSlice, VenueRoute
-from alphaloom.execution.schedule import CostModel, PacedSchedule, ScheduleRules, plan_schedule
+from alphaloom.execution.schedule import CostModel, ScheduleRules, plan_schedule
 from alphaloom.execution.simulation import (
     MarketRules,
     SimulatedMarket,
     SimulatedVenue,
     draw_day,
-    trade_paced,
     trade_plan,
 )
 
@@ -102,16 +101,3 @@ def test_larger_orders_and_faster_ones_cost_more(shares: int) -> None:
         cost_e4 = sum((one.price_e4 - 500_000) * one.shares for one in filled) * (1 if shares > 0 else -1)
         paid.append(cost_e4 / sum(one.shares for one in filled))
     assert 0 < paid[0] < paid[1] < paid[2]
-
-
-def test_a_paced_schedule_stays_below_the_cap_of_the_tape() -> None:
-    rules, market = ScheduleRules("pov", 500, 100), SimulatedMarket(RULES, DAY_7)
-    parent = ParentOrder(APPROVED, 60_000, 500_000, DAY)
-    paced = PacedSchedule(plan_schedule(parent, RULES.usual_curve(78), rules, CostModel(1.0, 150.0)), rules)
-    reports = trade_paced(market, paced)
-    filled = 0
-    for at_us, shares, _ in market.own_prints:
-        filled += shares
-        assert filled * 10_000 <= 500 * (market.traded_shares(at_us))
-    assert filled == sum(report.shares for report in reports) == 60_000 - paced.left_shares
-    assert filled > 50_000

@@ -231,12 +231,11 @@ def _tell_preview(name: str, run: SessionRun, *, as_json: bool) -> None:
     """Show what would be sent."""
     from ....execution import OrderState, SessionOrders
 
-    orders = {
-        order.id: OrderState(order, ruling.record(), order.at_us)
-        for order, ruling in zip(run.plan.children, run.preview, strict=True)
-        if not ruling.passed
-    }
-    facts = tell_session(name, run.plan.close.session.isoformat(), SessionOrders(run.plan.record(), orders))
+    session = SessionOrders(run.plan.record())
+    for order, ruling in zip(run.plan.children, run.preview, strict=True):
+        if not ruling.passed:
+            session.take_order(OrderState(order, ruling.record(), order.at_us))
+    facts = tell_session(name, run.plan.close.session.isoformat(), session)
     facts["status"] = "dry run"
     if as_json:
         print_object(facts)

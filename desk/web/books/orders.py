@@ -13,13 +13,18 @@ from .details import ROWS_A_PAGE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from starlette.responses import Response
 
+    from ....execution import SessionOrders
     from ....ledger import Ledger
 
 FIRST_STATES: Final = ("unknown", "working", "partly filled", "accepted", "sent", "waiting", "rejected", "refused")
 """States of orders of which somebody may have to take care; these come first."""
+MOST_KNOWN: Final = 8
+_known = dict[tuple["Path", str, str], "SessionOrders"]()
+"""Orders that live pages show, so that each second only what is new is read; one page is written at a time."""
 
 
 @dataclass(frozen=True)
@@ -81,20 +86,24 @@ def _describe(row: Mapping[str, Any]) -> str:
 
 def stream_orders(live: LiveRequest) -> Response:
     """Return a stream of how far a session's orders are, as HTML."""
-    return stream_page(live, _render_progress)
+    return stream_page(live, render_progress)
 
 
-def _render_progress(live: LiveRequest) -> str:
+def render_progress(live: LiveRequest) -> str:
     """Return how far a session's orders are as HTML; empty where there is none."""
     from ....ledger import AlphaloomError
 
-    query = live.request.query_params
+    book, day = live.request.path_params["book"], live.request.query_params.get("session", "")
+    known = _known.pop((live.workspace, book, day), None) if day else None
     try:
         with live.opened() as ledger:
-            facts = read_session(ledger, live.request.path_params["book"], query.get("session", "")).facts
+            session = read_session(ledger, book, day, known)
     except AlphaloomError:
         return ""
-    return render("order_progress.html.j2", {"facts": facts}, None)
+    _known[live.workspace, book, day] = session.orders
+    while len(_known) > MOST_KNOWN:
+        _known.pop(next(iter(_known)))
+    return render("order_progress.html.j2", {"facts": session.facts}, None)
 
 
 def cancel(view: PageRequest, form: dict[str, str]) -> str:

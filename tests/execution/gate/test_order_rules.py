@@ -301,6 +301,14 @@ def test_no_price_and_no_volume_are_refused_and_every_breach_is_shown() -> None:
     assert desk.send(desk.order()).refusals == ("stale_quote",)  # a price from later
 
 
+def test_a_price_that_is_older_than_the_last_one_is_not_the_last() -> None:
+    desk = Desk(make_limits(collar_bp=100))
+    desk.gate.quote("AAA", PRICE * 11 // 10, NOW)
+    desk.gate.quote("AAA", PRICE, NOW - MINUTE // 2)
+    assert desk.send(desk.order(limit=PRICE)).refusals == ("collar",)
+    assert desk.send(desk.order(limit=PRICE * 11 // 10)).passed
+
+
 def test_a_market_order_and_a_sale_count_at_the_far_edge() -> None:
     desk = Desk(make_limits(market_edge_bp=100))
     desk.sent(limit=None, shares=10)
@@ -331,6 +339,17 @@ def test_a_side_that_was_stopped_stays_so_until_a_named_person_allows_more() -> 
     allowed = desk.gate.allow_repeats("AAA", "buy", "Ada", "a long schedule", tomorrow)
     assert (allowed.counted, allowed.by) == (2, "Ada")
     assert desk.send(desk.order(), tomorrow).passed
+
+
+def test_what_was_open_when_more_was_allowed_frees_nothing_when_it_ends() -> None:
+    desk = Desk(make_limits(repeats_cap=2))
+    waits = [desk.sent() for _ in range(2)]
+    desk.gate.allow_repeats("AAA", "buy", "Ada", "a long schedule", NOW)
+    for order in waits:
+        desk.cancel(order)
+    for _ in range(2):
+        desk.fill(desk.sent())
+    assert desk.send(desk.order()).refusals == ("repeats",)
 
 
 def test_a_new_day_counts_again_and_keeps_what_is_open() -> None:

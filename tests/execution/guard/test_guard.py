@@ -119,6 +119,7 @@ class ScriptedLink:
     sent: dict[str, Outgoing] = field(default_factory=dict)
     inbox: list[FixMessage] = field(default_factory=list)
     withdrawn: frozenset[str] = frozenset()
+    ready: bool = True
 
     def say(self, kind: str, *fields: tuple[int, str]) -> None:
         self.inbox.append(FixMessage("FIX.4.4", kind, fields))
@@ -138,7 +139,7 @@ class ScriptedLink:
         return ""
 
     def wait_until_ready(self, timeout_s: float) -> bool:
-        return True
+        return self.ready
 
     def confirm(self) -> None:
         pass
@@ -176,6 +177,19 @@ def test_an_order_whose_cancel_is_rejected_is_asked_for_again_until_the_venue_ha
         guard.step()
     assert guard.open_orders == 0
     assert [(answer.cancelled, answer.one_by_one) for answer in answers] == [(1, True)]
+
+
+def test_a_session_that_is_down_gets_one_request_and_another_when_it_is_up(tmp_path: Path) -> None:
+    link, times = ScriptedLink(ready=False), itertools.count(step=ASK_AGAIN_US + 1)
+    with HaltSwitch(tmp_path) as switch:
+        guard = Guard(switch, link, lambda: next(times), lambda answer: None)
+        switch.set(Halt("test", "ann", 7))
+        for _ in range(5):
+            guard.step()
+        assert [message.kind for message in link.sent.values()] == ["q"]
+        link.ready = True
+        guard.step()
+    assert [message.kind for message in link.sent.values()] == ["q", "q"]
 
 
 @pytest.mark.parametrize("mass_cancels", [True], indirect=True)

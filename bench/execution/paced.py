@@ -1,10 +1,13 @@
-"""A plan held against the volume that the market in fact trades."""
+"""A plan held against the volume that the market in fact trades: what `execute` does on paper, decision by decision."""
 
 from __future__ import annotations
 
-from ...risk import BP
-from ..orders import ChildOrder, refuse_unless
-from .plan import SchedulePlan, ScheduleRules, make_child
+from alphaloom.execution import ChildOrder, ExecutionReport
+from alphaloom.execution.orders import refuse_unless
+from alphaloom.execution.schedule import SchedulePlan, ScheduleRules
+from alphaloom.execution.schedule.plan import make_child
+from alphaloom.execution.simulation import SimulatedMarket
+from alphaloom.risk import BP
 
 
 class PacedSchedule:
@@ -68,3 +71,17 @@ class PacedSchedule:
         if self.rules.algorithm == "pov" or at_us >= plan.times_us[-1]:
             return abs(plan.parent.shares)
         return sum(shares for at, shares in zip(plan.times_us, plan.planned_shares, strict=True) if at <= at_us)
+
+
+def trade_paced(market: SimulatedMarket, schedule: PacedSchedule) -> list[ExecutionReport]:
+    """Ask a paced schedule for a child at each of its times, give back what expires, and return the reports."""
+    found: list[ExecutionReport] = []
+    for at_us in schedule.decision_times_us:
+        child = schedule.release(at_us, market.traded_shares(at_us))
+        if child is None:
+            continue
+        market.send([child])
+        reports = market.read_reports(0)
+        schedule.take_back(child.shares - sum(report.shares for report in reports if report.kind == "filled"))
+        found.extend(reports)
+    return found
