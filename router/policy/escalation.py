@@ -10,7 +10,7 @@ from ..calls.task import Task, describe_schema
 from ..config import LearningSettings, RouterConfig, Tier
 from .decision import Decider, RoutingDecision
 from .eligibility import Route
-from .learning import Bounds, Learner, Prior, TierOutcome, Way
+from .learning import Learner, TierOutcome, Way
 
 RoutedDecision = tuple[RoutingDecision, Route]
 """A decision, and the models in the order in which they are asked."""
@@ -88,10 +88,9 @@ class Experience:
 
     def __init__(self, ledger: Ledger, run: str, seed: int, settings: LearningSettings) -> None:
         self._ledger, self._run = ledger, run
-        bounds = Bounds(hard=frozenset({"high"}), floor=settings.floor, try_hard_locally=settings.try_hard_locally)
         events = [entry.record for entry in ledger.events.entries(run) if entry.record.kind == OUTCOME]
         outcomes = [TierOutcome(**event.body) for event in events]
-        self._learner = Learner(Prior(half_life=settings.half_life), bounds, seed, outcomes)
+        self._learner = Learner(settings, seed, outcomes)
 
     def choose_way(self, key: str, decision: RoutingDecision) -> Way:
         """Return the way of a task: the recorded one, else the one with the cheapest expected valid reply."""
