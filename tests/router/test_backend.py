@@ -49,13 +49,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from pydantic import BaseModel
 from alphaloom.ledger import Ledger, Run
-from alphaloom.router import Message, Router, RouterConfig, Task
-from alphaloom.router.testing import ScriptedModel, ScriptedReply
+from alphaloom.router import Completion, Message, Router, RouterConfig, Task
+class Double:
+    async def complete(self, model, messages, parameters):
+        return Completion('{"text": "a"}')
 class Idea(BaseModel):
     text: str
 async def ask(ledger):
     config = RouterConfig.model_validate({"models": {"m": {"model": "double/x", "place": "local"}}})
-    router = Router(config, ledger, providers={"double": lambda: ScriptedModel([ScriptedReply('{"text": "a"}')])})
+    router = Router(config, ledger, providers={"double": Double})
     says = (Message("user", "propose"),)
     await router.ask(Task(role="factor", intent="new", messages=says, schema=Idea, prompt="p", run="one", seed=1))
     await router.close()

@@ -10,7 +10,8 @@ from hypothesis import given, strategies as st
 from alphaloom.ledger import Event, Ledger, ModelCall, Run
 from alphaloom.router import BudgetEnded, ModelBudget, Router, Task
 from alphaloom.router.calls.caps import Amount, RunAccount
-from alphaloom.router.testing import ScriptedModel, ScriptedReply
+
+from .scripted import ScriptedModel, ScriptedReply
 
 wishes = st.lists(st.tuples(st.integers(1, 60), st.integers(0, 60), st.integers(0, 5)), max_size=12)
 _keys = count()

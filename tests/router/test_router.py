@@ -19,7 +19,8 @@ from alphaloom.router import (
     Task,
 )
 from alphaloom.router.endpoints.failures import ServerRefused
-from alphaloom.router.testing import ScriptedModel, ScriptedReply
+
+from .scripted import ScriptedModel, ScriptedReply
 
 Build = Callable[..., Router]
 Make = Callable[..., Task]
