@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 from ...extras import install_hint
 from ...ledger.files import read_given_text
 from ..errors import RouterError
+from .blocks import shorten
 from .features import Features, strip_frames
-from .fit import digest_arrays, fit_softmax, load_arrays, save_arrays
+from .fit import digest_arrays, find_cache, fit_examples, load_arrays, save_arrays
 from .model import WeightTable
 from .prompt_reading import INTENTS
 from .training_prompts import Example, read_examples
@@ -91,7 +92,7 @@ class EmbeddingVectors:
             *(repr((example.prompt, example.intent, example.hard)) for example in training),
         ]
         source_digest = self._encoder.digest(body.encode() for body in bodies)
-        self._head = self._load_or_fit((cache or _cache()) / f"{source_digest}.npz", training)
+        self._head = self._load_or_fit((cache or find_cache("embedding")) / f"{source_digest}.npz", training)
         parts = f"{source_digest}/{digest_arrays({'head': self._head})}/{self._beside.digest}/{EMBEDDING_WEIGHT}"
         self.name = f"embedding-{hashlib.sha256(parts.encode()).hexdigest()[:12]}"
 
@@ -144,18 +145,7 @@ class EmbeddingVectors:
         import scipy.sparse as sp
 
         rows = sp.csr_array(self.embed([example.prompt for example in examples]).astype(np.float64))
-        intents = np.array([INTENTS.index(example.intent) for example in examples])
-        hard = np.array([int(example.hard) for example in examples])
-        by_intent, bias = fit_softmax(rows, intents, 1.0 / np.bincount(intents)[intents], HEAD_PENALTY)
-        by_hard, bias_hard = fit_softmax(rows, hard, 1.0 / np.bincount(hard)[hard], HEAD_PENALTY)
-        weights = np.column_stack([by_intent, by_hard[:, 1] - by_hard[:, 0]])
-        return np.vstack([weights, [*bias, bias_hard[1] - bias_hard[0]]])
-
-
-def _cache() -> Path:
-    from platformdirs import user_cache_path
-
-    return user_cache_path("alphaloom") / "embedding"
+        return np.vstack(fit_examples(rows, examples, HEAD_PENALTY))
 
 
 class Encoder:
@@ -301,11 +291,7 @@ def _load_libraries() -> tuple[Any, Any]:
 
 
 def _cut_text(text: str) -> str:
-    cut = (
-        text
-        if len(text) <= EMBEDDED_HEAD_CHARS + EMBEDDED_TAIL_CHARS
-        else f"{text[:EMBEDDED_HEAD_CHARS]} {text[-EMBEDDED_TAIL_CHARS:]}"
-    )
+    cut = shorten(text, EMBEDDED_HEAD_CHARS, EMBEDDED_TAIL_CHARS)
     return strip_frames(cut).encode("utf-8", "replace").decode("utf-8")
 
 

@@ -25,8 +25,8 @@ SHIPPED = Path(__file__).with_name("weights.npz")
 REQUEST_MARGIN, MIDDLE_ODDS = 0.5, 1.0
 """Log-odds above those of the block that most looks like a request, up to which a block counts as one, too; log-odds of
 an attachment that a block between others gets. Chosen on composed training prompts of a writer left out."""
-ATTACHMENT_CHARS = 400
-"""Characters of a block that tell whether it is an attachment."""
+ATTACHMENT_CHARS = 200, 200
+"""First and last characters of a block that tell whether it is an attachment."""
 QUANTISATION_STEPS = 127
 """A weight is an integer from -127 to 127 times the step size of its column."""
 MIN_STEPS = 3
@@ -105,7 +105,7 @@ class WeightTable:
 
     def attachment(self, text: str) -> float:
         """Return the log-odds that a text is attached to a request, rather than the request itself."""
-        features = build_features(shorten(text, ATTACHMENT_CHARS), self._rarity)
+        features = build_features(shorten(text, *ATTACHMENT_CHARS), self._rarity)
         step, bias = self.attached_scale
         return float(features.weights @ self.attached[features.rows].astype(np.float32) * step + bias)
 

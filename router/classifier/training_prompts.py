@@ -86,6 +86,11 @@ def _read(path: Path) -> Iterator[Example]:
             ) from None
 
 
+def take_one_per_template(examples: Sequence[Example]) -> list[Example]:
+    """Return the first prompt of each template; its other prompts are near-duplicates."""
+    return list({example.template: example for example in reversed(examples)}.values())[::-1]
+
+
 def read_attachments(folder: Path = TRAINING_FOLDER / "attachments") -> list[str]:
     """Return texts as people attach them to a request: code, logs, tables, JSON, formulas, passages, threads."""
     lines = (line for path in sorted(folder.glob("*.jsonl")) for line in path.read_text("utf-8").splitlines())
