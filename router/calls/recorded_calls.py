@@ -84,10 +84,6 @@ class Calls:
         """The connections to the models, made when the first call is sent: a resumed run may need none."""
         return ModelBackend(*self._backend_of)
 
-    def spent_usd(self, run: str) -> float:
-        """Return the US dollars of a run's recorded calls, without reading them again."""
-        return self._open_account(run).spent.usd
-
     async def close(self) -> None:
         """Close the connections to the models."""
         if "_backend" in self.__dict__:
@@ -252,7 +248,7 @@ class Calls:
 def _sum_attempts(attempts: Sequence[HedgedAttempt]) -> Amount:
     """Return the sum of the attempts of one call, to reserve it."""
     tokens = sum(attempt.tokens_in + attempt.tokens_out for attempt in attempts)
-    return Amount(1, tokens, sum(attempt.cost_usd for attempt in attempts))
+    return Amount(tokens, sum(attempt.cost_usd for attempt in attempts))
 
 
 def _build_note(turn: Turn, key: str) -> Event:

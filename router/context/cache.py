@@ -27,9 +27,6 @@ class Document:
 
     id: str
     sensitivity: Sensitivity
-    characters: int
-    tokens: int
-    chunks: int
 
 
 class ContextCache:
@@ -82,8 +79,8 @@ class ContextCache:
         self._permit(name, label)
         if self._shelf.get(f"text:{name}") is None:
             self._shelf.put(f"text:{name}", text.encode())
-        index = self._load_index(name, text)
-        return Document(name, label, len(text), index.tokens, len(index.places))
+        self._load_index(name, text)
+        return Document(name, label)
 
     def retrieve(self, query: str | Sequence[str], documents: Sequence[Document], *, most_tokens: int) -> list[Passage]:
         """Return the passages that match a query, best first, with at most `most_tokens` together.

@@ -14,7 +14,6 @@ from functools import cache
 
 MAX_PROBE_BYTES = 1 << 22
 WAITING_METRIC = "vllm:num_requests_waiting"
-RUNNING_METRIC = "vllm:num_requests_running"
 CACHE_METRICS = ("vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc")
 """The share of the KV cache in use, 0 to 1, by its current and its former name."""
 MAX_CACHE_SHARE = 0.99
@@ -128,10 +127,9 @@ def _load_roots() -> ssl.SSLContext:
 
 @dataclass(frozen=True)
 class Load:
-    """Calls that wait, calls that run, and the share of the KV cache in use, 0 to 1."""
+    """Calls that wait, and the share of the KV cache in use, 0 to 1."""
 
     waiting: float
-    running: float
     cache: float
 
     @property
@@ -148,7 +146,7 @@ def read_load(text: str) -> Load | None:
     """
     waiting = list_values(text, WAITING_METRIC)
     cache = next((values for name in CACHE_METRICS if (values := list_values(text, name))), [0.0])
-    return Load(sum(waiting), sum(list_values(text, RUNNING_METRIC)), max(cache)) if waiting else None
+    return Load(sum(waiting), max(cache)) if waiting else None
 
 
 def read_prefix_hit_share(text: str) -> float | None:

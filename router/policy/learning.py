@@ -60,12 +60,6 @@ class Arm:
         return good + self.successes, bad + self.failures
 
     @property
-    def mean(self) -> float:
-        """The expected probability of success."""
-        good, bad = self.law
-        return good / (good + bad)
-
-    @property
     def price(self) -> float:
         """The expected US dollars of a call; the belief counts as one call."""
         return (BELIEFS[self.tier][2] + self.usd) / (1.0 + self.successes + self.failures)

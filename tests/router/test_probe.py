@@ -10,8 +10,6 @@ PAGE = r"""
 # TYPE vllm:num_requests_waiting gauge
 vllm:num_requests_waiting{engine="0",model_name="tiny"} 3.0
 vllm:num_requests_waiting{engine="1",model_name="tiny"} 2.0
-vllm:num_requests_running{engine="0",model_name="tiny"} 4.0
-vllm:num_requests_running{engine="1",model_name="tiny"} 1.0
 vllm:kv_cache_usage_perc{engine="0",model_name="tiny"} 0.25
 vllm:kv_cache_usage_perc{engine="1",model_name="tiny"} 0.5
 vllm:e2e_request_latency_seconds_bucket{le="+Inf",model_name="a \"b\" \\ c"} 7 1700000000000
@@ -21,12 +19,12 @@ go_gc NaN
 
 
 def test_queues_of_engines_add_up_and_the_fullest_cache_counts() -> None:
-    assert read_load(PAGE) == Load(waiting=5, running=5, cache=0.5)
+    assert read_load(PAGE) == Load(waiting=5, cache=0.5)
 
 
 def test_the_cache_had_another_name_before() -> None:
     page = "vllm:num_requests_waiting 1\nvllm:gpu_cache_usage_perc 0.75\n"
-    assert read_load(page) == Load(1, 0, 0.75)
+    assert read_load(page) == Load(1, 0.75)
 
 
 @pytest.mark.parametrize("text", ["", "<html>", "up 1", "vllm:num_requests_waiting NaN", "vllm:num_requests_waiting"])
@@ -63,4 +61,4 @@ def test_any_text_is_read_without_a_fuss(text: str) -> None:
 
 
 def test_a_cache_that_fills_weighs_like_a_queue() -> None:
-    assert [round(Load(0, 0, used).cost, 2) for used in (0.0, 0.5, 0.9, 1.0)] == [0, 1, 9, 99]
+    assert [round(Load(0, used).cost, 2) for used in (0.0, 0.5, 0.9, 1.0)] == [0, 1, 9, 99]

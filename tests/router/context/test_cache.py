@@ -31,11 +31,12 @@ def find(cache: ContextCache, document: Document) -> list[Passage]:
 def test_a_document_is_worked_out_once_whoever_adds_it(store: ByteStore, embedded: list[str]) -> None:
     document = ContextCache(store).add(filing(1), sensitivity="public")
     assert document.id == sha256(filing(1).encode()).hexdigest()
-    assert len(embedded) == document.chunks > 5
+    chunks = len(embedded)
+    assert chunks > 5
     other = ContextCache(store)
     assert other.add(filing(1), sensitivity="public") == document
     assert find(other, document)
-    assert len(embedded) == document.chunks
+    assert len(embedded) == chunks
 
 
 def test_an_index_of_an_earlier_version_is_found_under_its_key() -> None:
@@ -124,13 +125,13 @@ def test_what_was_dropped_is_said_and_an_index_alone_is_made_again(cache: Contex
 def test_a_damaged_value_is_made_again(store: ByteStore, embedded: list[str]) -> None:
     document = ContextCache(store).add(filing(1), sensitivity="public")
     before = find(ContextCache(store), document)
-    key = find_index_key(document.id)
+    key, chunks = find_index_key(document.id), len(embedded)
     body = bytearray(store.get(key) or b"")
     body[len(body) // 2] ^= 1
     store.drop(key)
     store.put(key, bytes(body))
     assert find(ContextCache(store), document) == before
-    assert len(embedded) == 2 * document.chunks
+    assert len(embedded) == 2 * chunks
 
 
 def test_the_oldest_documents_make_room(tmp_path: Path) -> None:
