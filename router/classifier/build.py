@@ -21,7 +21,7 @@ from .blocks import list_blocks, shorten
 from .features import FEATURE_BUCKETS, build_features, hash_buckets, normalise_prompt
 from .fit import fit_examples, fit_softmax, stack_features, weigh_classes
 from .fit_outcomes import fit_outcomes, read_labels, write_outcomes
-from .model import ATTACHMENT_CHARS, SHIPPED, Classifier, WeightTable, quantise
+from .model import ATTACHMENT_CHARS, SHIPPED, TABLE_ARRAYS, Classifier, WeightTable, quantise
 from .neighbours import Neighbours
 from .outcomes import SHIPPED_OUTCOMES
 from .prompt_reading import INTENTS
@@ -34,7 +34,6 @@ ATTACHMENT_PENALTY = 0.03
 CALIBRATION_PENALTY = 1e-6
 CALIBRATION_VOICES = ("voice_7",)
 """Writers that are left out to calibrate the probability of hardness: requests as they stand with an attachment."""
-TABLE_ARRAYS = ("steps", "sizes", "bias", "rarity", "attached", "attached_scale", "calibration")
 NOISE_ROUNDS = (("typos", 1), ("case", 1), ("chatter", 1), ("chatter", 2), ("wrapper", 1), ("wrapper", 2))
 """Kinds of noise with their seeds, each applied to every prompt; noise that adds words has two rounds."""
 
@@ -143,17 +142,8 @@ def _measure_accuracy(classifier: Classifier, examples: Sequence[Example]) -> tu
     """Return the share of right intents, and the balanced accuracy of difficulty (mean over easy and hard prompts)."""
     readings = [classifier.read(example.prompt) for example in examples]
     intent = np.mean([reading.intent == example.intent for reading, example in zip(readings, examples, strict=True)])
-    shares = [
-        np.mean(
-            [
-                (reading.hard > 0.5) == hard
-                for reading, example in zip(readings, examples, strict=True)
-                if example.hard == hard
-            ]
-        )
-        for hard in (False, True)
-    ]
-    return float(intent), float(np.mean(shares))
+    hard, judged = np.array([example.hard for example in examples]), np.array([one.hard > 0.5 for one in readings])
+    return float(intent), float(np.mean([np.mean(judged[hard == label] == label) for label in (False, True)]))
 
 
 def _index_neighbours(examples: Sequence[Example]) -> Neighbours:

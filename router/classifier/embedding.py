@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from ...extras import install_hint
 from ...ledger.files import read_given_text
-from ..errors import RouterError
+from ..errors import ClassifierUnusable
 from .blocks import shorten
 from .features import Features, strip_frames
 from .fit import digest_arrays, find_cache, fit_examples, load_arrays, save_arrays
@@ -72,7 +72,7 @@ class EmbeddingVectors:
 
     Raises
     ------
-    RouterError
+    ClassifierUnusable
         The libraries are not installed, or the folder contains no model that embeds sentences.
     """
 
@@ -264,10 +264,9 @@ class Encoder:
         runtime.disable_telemetry_events()
         return runtime.InferenceSession(str(self._model), options, providers=["CPUExecutionProvider"])
 
-    def _build_refusal(self, message: str) -> RouterError:
-        return RouterError(
+    def _build_refusal(self, message: str) -> ClassifierUnusable:
+        return ClassifierUnusable(
             message,
-            code="bad_classifier",
             field="routing.embedding",
             got=str(self._folder),
             allowed="a folder with model.onnx (or onnx/model.onnx) and tokenizer.json, as sentence-transformers "
@@ -281,9 +280,8 @@ def _load_libraries() -> tuple[Any, Any]:
         import onnxruntime
         import tokenizers
     except ImportError as error:
-        raise RouterError(
+        raise ClassifierUnusable(
             f"an embedding of your own needs {error.name}, which is not installed",
-            code="bad_classifier",
             field="routing.embedding",
             hint=f"{install_hint('embedding')}, or leave routing.embedding out.",
         ) from None
