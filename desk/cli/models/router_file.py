@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from ....ledger import SettingsError
-from ...errors import EXIT_MISSING, DeskError
+from ...errors import DeskError
 from ...facts.model_spend import REMARK_MODELS
 from ...facts.standing import DEFAULT_WORKSPACE
 
@@ -163,7 +163,7 @@ class RemarkSource:
             allowed=f"a file with a model of tier local, or with roles: {{{role}: frontier}}",
             hint=ROUTER_FILE_HINT,
             code="no_model",
-            exit_code=EXIT_MISSING,
+            exit_code=3,
         )
 
     def _build_commentator(self, named: NamedModels) -> Commentator:

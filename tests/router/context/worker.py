@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from unittest.mock import patch
 
 from alphaloom.router.context import ByteStore, ContextCache, index
 from alphaloom.router.context.redis_store import RedisStore
@@ -59,9 +60,9 @@ def opened() -> ByteStore:
 
 def main() -> None:
     store = opened()
-    index.embed_texts = slow
     cache = ContextCache(store, lease_seconds=LEASE_SECONDS)
-    print(cache.add(filing(int(sys.argv[3])), sensitivity="public").id)
+    with patch.object(index, "embed_texts", slow):
+        print(cache.add(filing(int(sys.argv[3])), sensitivity="public").id)
     store.close()
 
 
