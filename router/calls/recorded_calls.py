@@ -168,7 +168,7 @@ class Calls:
         task = turn.task
         names, proofs = await self._access.list_open(task, [turn.route.name, *turn.route.fallbacks])
         for name, proof in proofs.items():
-            self._backend.pin(name, proof.channel, proof.certificate)
+            self._backend.pin(name, proof.certificate)
         try:
             route = Route(names[0], tuple(names[1:]))
             still = partial(self._access.may_see, task)
