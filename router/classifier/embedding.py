@@ -25,7 +25,7 @@ from ...ledger.files import read_given_text
 from ..errors import ClassifierUnusable
 from .blocks import shorten
 from .features import Features, strip_frames
-from .fit import digest_arrays, find_cache, fit_examples, load_arrays, save_arrays
+from .fit import digest_arrays, find_cache, fit_examples, load_or_fit
 from .model import WeightTable
 from .prompt_reading import INTENTS
 from .training_prompts import Example, read_examples
@@ -92,7 +92,9 @@ class EmbeddingVectors:
             *(repr((example.prompt, example.intent, example.hard)) for example in training),
         ]
         source_digest = self._encoder.digest(body.encode() for body in bodies)
-        self._head = self._load_or_fit((cache or find_cache("embedding")) / f"{source_digest}.npz", training)
+        path = (cache or find_cache("embedding")) / f"{source_digest}.npz"
+        shape = (self.width + 1, len(INTENTS) + 1)
+        self._head = load_or_fit(path, {"head": shape}, lambda: {"head": self._fit_head(training)})["head"]
         parts = f"{source_digest}/{digest_arrays({'head': self._head})}/{self._beside.digest}/{EMBEDDING_WEIGHT}"
         self.name = f"embedding-{hashlib.sha256(parts.encode()).hexdigest()[:12]}"
 
@@ -131,14 +133,6 @@ class EmbeddingVectors:
     def embed(self, prompts: Sequence[str]) -> EmbeddingRows:
         """Return rows ``[prompts, dimension]`` of length 1, float32; all zero for a prompt without tokens."""
         return self._encoder.embed(prompts)
-
-    def _load_or_fit(self, path: Path, examples: Sequence[Example]) -> NDArray[np.float64]:
-        """Return the head from a file, or fit it and save it there."""
-        head = (load_arrays(path) or {}).get("head")
-        if head is None or head.shape != (self.width + 1, len(INTENTS) + 1) or not np.isfinite(head).all():
-            head = self._fit_head(examples)
-            save_arrays(path, {"head": head})
-        return head
 
     def _fit_head(self, examples: Sequence[Example]) -> NDArray[np.float64]:
         """Return weights and, in the last row, the bias, ``[dimension + 1, intents + 1]``."""

@@ -7,7 +7,7 @@ import io
 import os
 import tempfile
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -127,6 +127,16 @@ def load_arrays(path: Path) -> Arrays | None:
         arrays = {name: archive[name] for name in archive.files if name != _DIGEST_KEY}
         return arrays if str(archive[_DIGEST_KEY]) == digest_arrays(arrays) else None
     return None
+
+
+def load_or_fit(path: Path, shapes: Mapping[str, tuple[int, ...]], fit: Callable[[], Arrays]) -> Arrays:
+    """Return the saved arrays; without finite ones of these shapes, fit and save them."""
+    arrays = load_arrays(path) or {}
+    fits = {name: array.shape for name, array in arrays.items()} == shapes
+    if not fits or not all(np.isfinite(array).all() for array in arrays.values()):
+        arrays = fit()
+        save_arrays(path, arrays)
+    return arrays
 
 
 def save_arrays(path: Path, arrays: Arrays) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .features import Features
-from .fit import Arrays, digest_arrays, find_cache, load_arrays, save_arrays, stack_features
+from .fit import Arrays, digest_arrays, find_cache, load_or_fit, stack_features
 from .model import Classifier, Vectors
 from .prompt_reading import INTENTS, PromptReading
 from .training_prompts import Example, read_examples, take_one_per_template
@@ -75,16 +75,6 @@ class TaughtIntents:
         recalled = [float(np.mean(lead > limit)) for lead, limit in zip(own_leads, limits, strict=True)]
         return cls(names, weights.astype(np.float32), limits, np.array(slopes), np.array(recalled))
 
-    @classmethod
-    def read(cls, arrays: Arrays, names: tuple[str, ...], width: int) -> Self | None:
-        """Return the saved intents; None where an array has another shape, or NaN or infinity."""
-        own = (len(names),)
-        shapes = {"weights": (width + 1, len(INTENTS) + len(names)), "limits": own, "slopes": own, "recalled": own}
-        if {name: array.shape for name, array in arrays.items()} != shapes:
-            return None
-        sound = all(np.isfinite(array).all() for array in arrays.values())
-        return cls(names, **arrays) if sound else None
-
     def arrays(self) -> Arrays:
         """Return the arrays to save, by name."""
         return {name: getattr(self, name) for name in ("weights", "limits", "slopes", "recalled")}
@@ -134,7 +124,12 @@ class OwnClassifier(Classifier):
         )
         source_digest = hashlib.sha256(source.encode(errors="surrogatepass")).hexdigest()
         path = (cache or find_cache("own_intents")) / f"{source_digest}.npz"
-        self.taught = _load_or_teach(path, own, base.vectors, examples)
+        one = (len(own),)
+        shapes = {"weights": (base.vectors.width + 1, len(INTENTS) + len(own)), "limits": one, "slopes": one}
+        fitted = load_or_fit(
+            path, shapes | {"recalled": one}, lambda: TaughtIntents.of(own, base.vectors, examples).arrays()
+        )
+        self.taught = TaughtIntents(tuple(sorted(own)), **fitted)
         digest = hashlib.sha256(f"{source_digest}/{digest_arrays(self.taught.arrays())}".encode()).hexdigest()
         super().__init__(base.vectors, f"{base.name}+own-{digest[:12]}")
 
@@ -189,15 +184,3 @@ def _fit_slope(mine: FloatTable, others: FloatTable) -> float:
     """Return the slope of the log-odds: that of two normal distributions with a common variance."""
     spread = float(np.var(mine) + np.var(others)) / 2.0
     return max(float(np.mean(mine) - np.mean(others)), 1e-3) / max(spread, 1e-6)
-
-
-def _load_or_teach(
-    path: Path, own: Mapping[str, Sequence[str]], vectors: Vectors, ours: Sequence[Example]
-) -> TaughtIntents:
-    """Return the intents from a file, or fit them and save them there."""
-    arrays = load_arrays(path)
-    taught = None if arrays is None else TaughtIntents.read(arrays, tuple(sorted(own)), vectors.width)
-    if taught is None:
-        taught = TaughtIntents.of(own, vectors, ours)
-        save_arrays(path, taught.arrays())
-    return taught
