@@ -52,9 +52,7 @@ class ModelBackend:
         self.redact = Redactor(filter(None, self._keys.values()))
         guard_loggers(filter(None, self._keys.values()))
         self._pinned: dict[str, str] = {}
-        self._inside = {
-            name for name, settings in config.models.items() if settings.model.partition("/")[0] in self._in_process
-        }
+        self._inside = {name for name, settings in config.models.items() if settings.provider in self._in_process}
         self.charges = Charges(config.models)
         self._servers = ServerClients(config.timeout_seconds)
         self._clients = ProviderClients(config.timeout_seconds)
