@@ -26,10 +26,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from alphaloom.router.context import ContextCache, HashedEmbedder, SqliteStore, split_chunks
-from alphaloom.router.context.index import Cutting, Index
+from alphaloom.router.context import ContextCache
+from alphaloom.router.context.chunks import count_tokens, split_chunks
+from alphaloom.router.context.index import Index
 from alphaloom.router.context.passages import PassageSource, Ranked, rank_chunks, score_by_words
+from alphaloom.router.context.store import SqliteStore
 from alphaloom.router.context.terms import StemCounts, bm25_scores
+from alphaloom.router.context.vectors import embed_texts
 
 FIRST = 5
 SEED, DOCUMENTS, FILLER, TIMES = 7, 6, 1500, 5
@@ -168,7 +171,6 @@ def _fact(at: int, text: str, start: int, said: str, name: str, matter: tuple[st
 
 def ways(sources: Sequence[PassageSource]) -> dict[str, Way]:
     """Return the ways to rank chunks that are set beside each other."""
-    embedder = HashedEmbedder()
     places = [
         Ranked(at, first, stop) for at, each in enumerate(sources) for first, stop, _ in each.index.places.tolist()
     ]
@@ -194,9 +196,9 @@ def ways(sources: Sequence[PassageSource]) -> dict[str, Way]:
         "FTS5 by stems": by_sqlite("porter unicode61"),
         "FTS5 by letters": by_sqlite("trigram"),
         "plain BM25": by(lambda query: bm25_scores(query, terms)),
-        "vectors": by(lambda query: vectors @ embedder.embed([query])[0]),
+        "vectors": by(lambda query: vectors @ embed_texts([query])[0]),
         "BM25 by window": by(lambda query: score_by_words(query, sources)),
-        "as retrieved": lambda query: rank_chunks(query, embedder.embed([query])[0], sources),
+        "as retrieved": lambda query: rank_chunks(query, embed_texts([query])[0], sources),
     }
 
 
@@ -210,10 +212,7 @@ def found(fact: Fact, first: Sequence[Ranked]) -> bool:
 
 def recall(kind: str, texts: Sequence[str], facts: Sequence[Fact]) -> Iterator[str]:
     """Yield the table of what is found, and of the tokens that are read for it."""
-    sources = [
-        PassageSource(str(at), text, "public", Index.of(text, Cutting(), HashedEmbedder()))
-        for at, text in enumerate(texts)
-    ]
+    sources = [PassageSource(str(at), text, "public", Index.of(text)) for at, text in enumerate(texts)]
     total = sum(source.index.tokens for source in sources)
     first = {
         name: [[rank(question)[:FIRST] for question in fact.questions] for fact in facts]
@@ -234,9 +233,7 @@ def recall(kind: str, texts: Sequence[str], facts: Sequence[Fact]) -> Iterator[s
 
 
 def _tokens(first: Sequence[Ranked], sources: Sequence[PassageSource]) -> int:
-    return sum(
-        Cutting().tokenizer.count(sources[passage.source].text[passage.first : passage.stop]) for passage in first
-    )
+    return sum(count_tokens(sources[passage.source].text[passage.first : passage.stop]) for passage in first)
 
 
 def timed(deed: Callable[[], object]) -> float:
@@ -259,7 +256,7 @@ def speed(text: str, folder: Path) -> Iterator[str]:
     warm = ContextCache(stores[0])
     deeds: dict[str, Callable[[], object]] = {
         "cut": lambda: split_chunks(text),
-        "embed": lambda: HashedEmbedder().embed(texts),
+        "embed": lambda: embed_texts(texts),
         "count words": lambda: StemCounts.of(texts),
         "add, for the first time": lambda: next(caches).add(text, sensitivity="public"),
         "add again": lambda: warm.add(text, sensitivity="public"),
@@ -272,7 +269,7 @@ def speed(text: str, folder: Path) -> Iterator[str]:
     document = warm.add(text, sensitivity="public")
     ask = partial(warm.retrieve, "which rival was bought by Kestrel", [document], most_tokens=2000)
     yield f"| retrieve | {timed(ask):.3f} |"
-    yield f"Kept: {warm.size().bytes / 1e6:.1f} MB."
+    yield f"Kept: {stores[0].size().bytes / 1e6:.1f} MB."
     for store in stores:
         store.close()
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from alphaloom import Campaign
 from alphaloom.campaign import Settings
 from alphaloom.ledger import AlphaloomError, Ledger, read_settings
-from alphaloom.router.context import ByteTokenizer
+from alphaloom.router.context.chunks import count_tokens
 
 from .context import SEED, scattered
 
@@ -39,7 +39,7 @@ def asked(workspace: Path, *more: str) -> dict[str, list[int]]:
 
 def table(folder: Path, scratch: Path) -> Iterator[str]:
     """Yield the lines of the table."""
-    total = sum(ByteTokenizer().count(path.read_text()) for path in folder.iterdir())
+    total = sum(count_tokens(path.read_text()) for path in folder.iterdir())
     named = [f"context.documents=[{folder}]", "context.summaries=model"]
     plain = asked(scratch / "plain")
     runs = {

@@ -18,7 +18,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from alphaloom.router.policy.learning import WAYS, Bounds, TierOutcome, Way, cost_per_valid
+from alphaloom.router.config import LearningSettings
+from alphaloom.router.policy.learning import WAYS, TierOutcome, Way, cost_per_valid
 from tests.router.learning import FAILURE, PRICE, Cell, Laws, Strategy, World, always, laws, learner
 
 
@@ -29,7 +30,7 @@ def oracle(key: str, cell: Cell, now: Laws) -> Way:
 
 def held_oracle(key: str, cell: Cell, now: Laws) -> Way:
     """Return the cheapest way that sends nobody's hard prompt to a local model alone below the floor."""
-    open_ways = WAYS if cell[1] != "hard" or now[cell]["local"] >= Bounds().floor else ("frontier", "cascade")
+    open_ways = WAYS if cell[1] != "high" or now[cell]["local"] >= LearningSettings().floor else ("frontier", "cascade")
     return min(open_ways, key=lambda way: cost_per_valid(way, now[cell], PRICE, FAILURE))
 
 

@@ -302,10 +302,6 @@ class Holds:
                 total += usage
         return total
 
-    def spent(self, run: str) -> Taken:
-        """Return the usage of the recorded calls of a run."""
-        return self._database.read(lambda session: self._tally.of(session, ("run", run)))
-
     def calls(self, day: str = "", tenant: str | None = None) -> list[ModelCall]:
         """Return the calls of a UTC day, of a tenant, or of both, over all runs, in the order of arrival."""
         scope = (*(("tenant", tenant) if tenant is not None else ("day",)), *([day] if day else []))

@@ -8,7 +8,6 @@ from ..lazy import lazy_names
 
 if TYPE_CHECKING:
     from .calls.completions import Completion as Completion, InProcessModel as InProcessModel
-    from .calls.providers import load_litellm as load_litellm
     from .calls.task import Message as Message, Reply as Reply, Task as Task
     from .config import (
         ModelBudget as ModelBudget,
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
         SummaryRefused as SummaryRefused,
     )
     from .router import Router as Router
-    from .spend import Spend as Spend, sum_calls as sum_calls
+    from .spend import sum_calls as sum_calls
     from .versions import (
         describe_model as describe_model,
         describe_router as describe_router,
@@ -44,13 +43,12 @@ else:
         __name__,
         {
             "calls.completions": "Completion InProcessModel",
-            "calls.providers": "load_litellm",
             "calls.task": "Message Reply Task",
             "config": "ModelBudget ModelSettings RouterConfig Tier TierChoice drop_removed_settings",
             "errors": "AccessRefused AlphaloomError BudgetEnded Confidential ConfidentialWaits ModelFailed NoModel "
             "ReplyRefused RequestRefused RouterError SecretFound SummaryRefused",
             "router": "Router",
-            "spend": "Spend sum_calls",
+            "spend": "sum_calls",
             "versions": "describe_model describe_router mask_keys",
         },
     )

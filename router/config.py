@@ -159,12 +159,12 @@ class ModelSettings(_ConfigModel):
     @model_validator(mode="after")
     def _check_direct_connection(self) -> Self:
         """Refuse a self-hosted server that LiteLLM would connect to, through proxies and redirections."""
-        provider = self.model.partition("/")[0]
-        if self.api_base and self.place in ("local", "attested") and provider not in SERVER_PROVIDERS:
+        if self.api_base and self.place in ("local", "attested") and self.provider not in SERVER_PROVIDERS:
             raise ValueError(
                 f"a model of place {self.place} with an api_base is asked as "
                 f"{' or '.join(f'{name}/NAME' for name in SERVER_PROVIDERS)}, "
-                f"the protocol that such servers speak (hosted_vllm for vLLM, openai for any other), not as {provider}/"
+                "the protocol that such servers speak (hosted_vllm for vLLM, openai for any other), not as "
+                f"{self.provider}/"
             )
         return self
 
@@ -178,7 +178,7 @@ class ModelSettings(_ConfigModel):
         parts = urlsplit(self.api_base)
         if parts.scheme == "http" and not _is_this_machine(parts.hostname or ""):
             raise ValueError("an attested model is asked over https, or over http on this machine (a tunnel's end)")
-        if parts.scheme == "https" and self.model.partition("/")[0] != VLLM_PROVIDER:
+        if parts.scheme == "https" and self.provider != VLLM_PROVIDER:
             raise ValueError(
                 f"only {VLLM_PROVIDER}/ models can be held to a certificate: write model: {VLLM_PROVIDER}/NAME"
             )

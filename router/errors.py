@@ -8,6 +8,8 @@ RouterError                    the base of this room
 │   ├── RequestRefused         the server refuses this request, however often it is sent
 │   └── AccessRefused          the server refuses all requests: wrong key, wrong model name, or no credit left
 ├── ReplyRefused               the replies do not fit the task's schema, after two repairs, or the models refused
+├── ClassifierUnusable         the weights, the training prompts or an embedding cannot be read
+├── ExamplesRefused            the examples of a user's own intent are no examples
 ├── BudgetEnded                the next call could exceed the cap on calls, tokens or money
 └── ContextError               the context cache cannot do what it was asked
     ├── StoreUnusable          its store does not answer, is damaged, or needs a package that is not installed
@@ -70,6 +72,18 @@ class ReplyRefused(RouterError):
 
     code = "reply_refused"
     exit_code = 1
+
+
+class ClassifierUnusable(RouterError):
+    """The weights, the training prompts or an embedding cannot be read."""
+
+    code = "bad_classifier"
+
+
+class ExamplesRefused(RouterError):
+    """The examples of a user's own intent cannot be used."""
+
+    code = "bad_examples"
 
 
 class BudgetEnded(RouterError):

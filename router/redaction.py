@@ -234,10 +234,7 @@ def _holds_known_key(record: logging.LogRecord) -> bool:
     return any(map(_SHARED_REDACTOR.holds_known_key, texts))
 
 
-_RECORD_ATTRIBUTES = {
-    "args", "created", "exc_info", "filename", "funcName", "levelname", "levelno", "lineno", "module", "msecs", "msg",
-    "name", "pathname", "process", "processName", "relativeCreated", "taskName", "thread", "threadName",
-}  # fmt: skip  # a table
+_RECORD_ATTRIBUTES = logging.makeLogRecord({}).__dict__.keys() - {"exc_text", "stack_info"}
 """Attributes of every record that contain no part of a message; the error's text and the stack are masked."""
 _FILTER = _Filter()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +18,6 @@ from .calls.recorded_calls import Calls, Turn
 from .calls.replies import Misfit, ModelAnswer, Refusal, build_repair_request, quote_reply, read_reply
 from .calls.task import Message, Reply, Task
 from .config import RouterConfig
-from .endpoints.health import Health, probe_model
 from .errors import AccessRefused, BudgetEnded, Confidential, ModelFailed, ReplyRefused
 from .policy.decision import Decider, RoutingDecision
 from .policy.eligibility import Access, Route
@@ -223,18 +221,6 @@ class Router:
     def spend(self, run: str) -> Spend:
         """Return the bill of a run's recorded calls."""
         return sum_run(self._ledger.calls.of(run))
-
-    def usd(self, run: str) -> float:
-        """Return the US dollars of a run's recorded calls, without reading them again."""
-        return self._calls.spent_usd(run)
-
-    async def probe(self) -> list[Health]:
-        """Return which configured models answer. Makes no paid call, and contacts configured addresses only."""
-        probes = [
-            probe_model(name, settings, self._providers.keys(), self._environment)
-            for name, settings in self._config.models.items()
-        ]
-        return list(await asyncio.gather(*probes))
 
     async def close(self) -> None:
         """Close the connections to the models."""

@@ -22,17 +22,14 @@ class Bill:
 
 @dataclass(frozen=True)
 class Spend(Bill):
-    """A run's bill. A reply that another run of the workspace paid for is priced here too, and counted in `reused`."""
+    """A run's bill. A reply that another run paid for is priced here too: equal runs have equal bills."""
 
     by_role: dict[str, Bill] = field(default_factory=dict)
     by_model: dict[str, Bill] = field(default_factory=dict)
-    reused: int = 0
 
     def record(self) -> dict[str, Any]:
-        """Return the bill as JSON, without `reused`, so that equal runs have equal bills."""
-        body = asdict(self)
-        del body["reused"]
-        return body
+        """Return the bill as JSON."""
+        return asdict(self)
 
 
 def sum_calls(calls: Iterable[ModelCall]) -> Bill:
@@ -51,8 +48,7 @@ def sum_run(calls: Iterable[ModelCall]) -> Spend:
     listed = list(calls)
     by_role = _bill_by(listed, lambda call: call.role)
     by_model = _bill_by(listed, lambda call: call.model)
-    reused = sum(call.attempts == 0 for call in listed)
-    return Spend(**asdict(sum_calls(listed)), by_role=by_role, by_model=by_model, reused=reused)
+    return Spend(**asdict(sum_calls(listed)), by_role=by_role, by_model=by_model)
 
 
 def _bill_by(calls: list[ModelCall], label: Callable[[ModelCall], str]) -> dict[str, Bill]:

@@ -21,7 +21,7 @@ _CLASSIFIER = Path(__file__).with_name("classifier")
 
 def describe_model(settings: ModelSettings) -> dict[str, Any]:
     """Return the settings of a model that can change its answers, with the sampling of every task."""
-    sampling = {"max_tokens": Task.max_tokens, "temperature": Task.temperature, "seed": "by campaign and task"}
+    sampling = {"max_tokens": Task.max_tokens, "temperature": None, "seed": "by campaign and task"}
     return {**settings.model_dump(mode="json", exclude=set(PRICE_SETTINGS)), "sampling": sampling}
 
 

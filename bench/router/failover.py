@@ -27,7 +27,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from alphaloom.ledger import Ledger, Run
-from alphaloom.router import Message, Reply, Router, RouterConfig, Task, load_litellm
+from alphaloom.router import Message, Reply, Router, RouterConfig, Task
+from alphaloom.router.calls.providers import load_litellm
 from tests.router.servers import Server
 
 TIMEOUT_S = 1.0

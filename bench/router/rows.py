@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from alphaloom.router.config import Tier
+from alphaloom.router.config import LearningSettings, Tier
 from alphaloom.router.policy.decision import RoutingDecision
-from alphaloom.router.policy.learning import Bounds, Learner, Prior, TierOutcome, Way as Path
+from alphaloom.router.policy.learning import Learner, TierOutcome, Way as Path
 from bench.router.curve import Way, cascade, tier
 from bench.router.law import FRONTIER, LOCAL, Law, Numbers, Table
 
@@ -63,7 +63,7 @@ def learned(table: Table, law: Law, decisions: Sequence[RoutingDecision], seed: 
     Difficulty is the router's tier, the intent is what it read; bounds are the defaults. The learner hears only of
     wrong replies that show themselves.
     """
-    learner = Learner(Prior(), Bounds(failure_usd=FAILURE_USD), seed)
+    learner = Learner(LearningSettings(), seed, failure_usd=FAILURE_USD)
     rng = np.random.default_rng(seed)
     course = np.concatenate(
         [rng.permutation(len(decisions)) * law.worlds + world for world in range(law.worlds)]
@@ -71,7 +71,7 @@ def learned(table: Table, law: Law, decisions: Sequence[RoutingDecision], seed: 
     cost, right = np.zeros(len(course)), np.zeros(len(course))
     for call in course:
         said = decisions[table.owner[call]]
-        cell = said.intent, "hard" if said.tier == "frontier" else "easy"
+        cell = said.intent, "high" if said.tier == "frontier" else "low"
         for number in _tiers(learner.decide(str(call), *cell).way):
             spent, good = float(table.cost[number, call]), bool(table.success[number, call])
             seems = good or bool(table.shown[number, call] >= law.shown)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .locks import Wait as Wait, hold_lock as hold_lock, wait_for_lock as wait_for_lock
     from .protocol import explained as explained
     from .schema import EXEMPT_TABLES as EXEMPT_TABLES
-    from .sqlite import begin_immediate as begin_immediate
+    from .sqlite import begin_immediate as begin_immediate, enable_wal as enable_wal
 else:
     __all__, __getattr__ = lazy_names(
         __name__,
@@ -20,6 +20,6 @@ else:
             "locks": "Wait hold_lock wait_for_lock",
             "protocol": "explained",
             "schema": "EXEMPT_TABLES",
-            "sqlite": "begin_immediate",
+            "sqlite": "begin_immediate enable_wal",
         },
     )

@@ -37,6 +37,18 @@ def begin_immediate(connection: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
+def enable_wal(connection: sqlite3.Connection) -> None:
+    """Switch to write-ahead logging; retry, because SQLite does not wait for another process that switches too."""
+    for retries in reversed(range(300)):
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or not retries:
+                raise
+            time.sleep(0.01)
+
+
 class SqliteDatabase:
     """The ledger's file; every write is one immediate transaction and is on the disk when it returns.
 
@@ -64,7 +76,7 @@ class SqliteDatabase:
 
     def _prepare(self) -> None:
         """Set the pragmas that SQLite does not store, and create the tables that are missing."""
-        self._enable_wal()
+        enable_wal(self._connection)
         for pragma in ("synchronous = FULL", "foreign_keys = ON", "recursive_triggers = ON"):
             self._connection.execute(f"PRAGMA {pragma}")
         (version,) = self._connection.execute("PRAGMA user_version").fetchone()
@@ -86,17 +98,6 @@ class SqliteDatabase:
             session.execute(statement)
         if 0 < version < SCHEMA_VERSION:
             self._upgraded(session)
-
-    def _enable_wal(self) -> None:
-        """Switch to write-ahead logging; retry, because SQLite does not wait for another process that switches too."""
-        for retries in reversed(range(300)):
-            try:
-                self._connection.execute("PRAGMA journal_mode = WAL")
-                return
-            except sqlite3.OperationalError as error:
-                if "locked" not in str(error) or not retries:
-                    raise
-                time.sleep(0.01)
 
     def write(self, work: Callable[[Transaction], T]) -> T:
         """Run a piece of work in one immediate transaction."""

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from ..config import SERVER_PROVIDERS, ModelSettings, RouterConfig
@@ -54,10 +52,7 @@ class ModelBackend:
         self.redact = Redactor(filter(None, self._keys.values()))
         guard_loggers(filter(None, self._keys.values()))
         self._pinned: dict[str, str] = {}
-        self._pins: tempfile.TemporaryDirectory[str] | None = None
-        self._inside = {
-            name for name, settings in config.models.items() if settings.model.partition("/")[0] in self._in_process
-        }
+        self._inside = {name for name, settings in config.models.items() if settings.provider in self._in_process}
         self.charges = Charges(config.models)
         self._servers = ServerClients(config.timeout_seconds)
         self._clients = ProviderClients(config.timeout_seconds)
@@ -69,16 +64,10 @@ class ModelBackend:
         except NoModel:
             return None
 
-    def pin(self, name: str, channel: str, certificate: str) -> None:
+    def pin(self, name: str, certificate: str) -> None:
         """Accept only one certificate (PEM) on connections to a model: the one whose key its proof names."""
-        if not certificate:
-            return
-        if self._pins is None:
-            self._pins = tempfile.TemporaryDirectory(prefix="alphaloom-")
-        path = Path(self._pins.name, f"{channel}.pem")
-        if self._pinned.get(name) != str(path):
-            path.write_text(certificate)
-            self._pinned[name] = str(path)
+        if certificate:
+            self._pinned[name] = certificate
 
     async def send(
         self,
@@ -205,8 +194,6 @@ class ModelBackend:
 
     async def close(self) -> None:
         """Close connections, and end background tasks."""
-        if self._pins is not None:
-            self._pins.cleanup()
         await self._endpoints.close()
         await self._servers.close()
         await self._clients.close()

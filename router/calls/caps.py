@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 from weakref import WeakKeyDictionary
 
-from ...ledger import PICO, Cap, CapReached, CapScope, Event, Hold, Ledger, ModelCall, Wish, picos
+from ...ledger import Cap, CapReached, CapScope, Event, Hold, Ledger, ModelCall, Wish, picos
 from ...ledger.database import Wait
 from ..config import ModelBudget
 from ..errors import BudgetEnded
@@ -26,9 +26,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Amount:
-    """Calls, tokens and US dollars."""
+    """Tokens and US dollars of a call."""
 
-    calls: int = 0
     tokens: int = 0
     usd: float = 0.0
 
@@ -64,12 +63,6 @@ class RunAccount:
     def __init__(self, ledger: Ledger, budget: ModelBudget, run: str) -> None:
         self._ledger, self._budget, self._run = ledger, budget, run
         self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, _Loop] = WeakKeyDictionary()
-
-    @property
-    def spent(self) -> Amount:
-        """The sum of the run's recorded calls."""
-        sums = self._ledger.holds.spent(self._run)
-        return Amount(sums.calls, sums.tokens, sums.picos / PICO)
 
     @asynccontextmanager
     async def reserve(

@@ -41,7 +41,7 @@ class ServerClients:
     async def ask(
         self, name: str, settings: ModelSettings, key: str | None, pinned: str | None, body: Mapping[str, Any]
     ) -> Completion:
-        """Send one chat request to a model's address; `pinned` is the path of the only certificate that is accepted.
+        """Send one chat request to a model's address; `pinned` (PEM) is the only certificate that is accepted.
 
         Raises
         ------
@@ -75,7 +75,7 @@ class ServerClients:
             httpx2: Any = importlib.import_module("httpx2")
             verify: Any = False
             if address.startswith("https:"):
-                verify = ssl.create_default_context(cafile=pinned) if pinned else ssl.create_default_context()
+                verify = ssl.create_default_context(cadata=pinned)  # without one, the system's roots
             self._made[place] = httpx2.AsyncClient(verify=verify, trust_env=False, timeout=self._seconds)
         return self._made[place]
 

@@ -154,7 +154,7 @@ def find_price(settings: ModelSettings, tokens_in: int = 0) -> tuple[float, floa
     listing = find_listing(settings.model)
     if "input_cost_per_token" not in listing or "output_cost_per_token" not in listing:
         return None
-    if settings.model.partition("/")[0] in FEE_PROVIDERS and listing.get("search_context_cost_per_query"):
+    if settings.provider in FEE_PROVIDERS and listing.get("search_context_cost_per_query"):
         return None
     price_in, price_out = (
         _find_price_at_length(listing, name, tokens_in) for name in ("input_cost_per_token", "output_cost_per_token")

@@ -87,7 +87,7 @@ def _set_environment(settings: Mapping[str, str]) -> Iterator[None]:
 
 def require_connection(settings: ModelSettings) -> None:
     """Raise `NoModel` if LiteLLM would connect to a model's provider by itself."""
-    provider = settings.model.partition("/")[0]
+    provider = settings.provider
     if provider == "litellm_proxy" and not settings.api_base:  # OpenAI's library would take its own address
         raise NoModel(
             f"{settings.model} has no address",
@@ -177,7 +177,7 @@ class ProviderClients:
         if self._plain is None or self._loop is not loop:  # connections of a closed loop ended with it
             self._loop, self._plain, self._made = loop, _make_plain_client(self._seconds), {}
         if name not in self._made:
-            guard = _guard(self._plain, _list_foreign_headers(settings.model.partition("/")[0]))
+            guard = _guard(self._plain, _list_foreign_headers(settings.provider))
             self._made[name] = _make_client(settings, key, guard, self._seconds)
         return self._made[name]
 
@@ -187,7 +187,7 @@ def _find_address(settings: ModelSettings) -> str | None:
 
     Text and key go where the configuration says, never where a variable of another program points.
     """
-    return settings.api_base or DEFAULT_ADDRESSES.get(settings.model.partition("/")[0])
+    return settings.api_base or DEFAULT_ADDRESSES.get(settings.provider)
 
 
 class _Sent:
@@ -258,7 +258,7 @@ _REPLACED_HEADERS = {b"content-encoding", b"content-length", b"transfer-encoding
 
 def _make_client(settings: ModelSettings, key: str | None, transport: Any, seconds: float) -> Any:
     """Return a client of the class that LiteLLM expects for a model's provider."""
-    provider = settings.model.partition("/")[0]
+    provider = settings.provider
     if provider in HTTP_PROVIDERS:
         handlers: Any = importlib.import_module("litellm.llms.custom_httpx.http_handler")
         return handlers.AsyncHTTPHandler(timeout=seconds, transport=transport, follow_redirects=False)

@@ -84,10 +84,6 @@ class Calls:
         """The connections to the models, made when the first call is sent: a resumed run may need none."""
         return ModelBackend(*self._backend_of)
 
-    def spent_usd(self, run: str) -> float:
-        """Return the US dollars of a run's recorded calls, without reading them again."""
-        return self._open_account(run).spent.usd
-
     async def close(self) -> None:
         """Close the connections to the models."""
         if "_backend" in self.__dict__:
@@ -172,7 +168,7 @@ class Calls:
         task = turn.task
         names, proofs = await self._access.list_open(task, [turn.route.name, *turn.route.fallbacks])
         for name, proof in proofs.items():
-            self._backend.pin(name, proof.channel, proof.certificate)
+            self._backend.pin(name, proof.certificate)
         try:
             route = Route(names[0], tuple(names[1:]))
             still = partial(self._access.may_see, task)
@@ -252,7 +248,7 @@ class Calls:
 def _sum_attempts(attempts: Sequence[HedgedAttempt]) -> Amount:
     """Return the sum of the attempts of one call, to reserve it."""
     tokens = sum(attempt.tokens_in + attempt.tokens_out for attempt in attempts)
-    return Amount(1, tokens, sum(attempt.cost_usd for attempt in attempts))
+    return Amount(tokens, sum(attempt.cost_usd for attempt in attempts))
 
 
 def _build_note(turn: Turn, key: str) -> Event:

@@ -45,10 +45,9 @@ class Task:
     the digest of the prompt file; `run` is the run that pays. A `confidential` task goes only to local or attested
     models, and a task with a `jurisdiction` only to these and to models in it. `refused` counts earlier refusals of the
     same piece of work. The members of the schema in `compared` must agree in several replies of a small model.
-    `temperature` None leaves the model's default. The caps of a `tenant` hold over all runs. An
-    `idempotent` task may be sent to two models at once, if it is short and `health.hedge` allows it. `grammar` returns
-    the decoding grammar of the reply (see `reply_grammar.build_reply_grammar`); it is called only for a server that
-    supports grammars.
+    The caps of a `tenant` hold over all runs. An `idempotent` task may be sent to two models at once, if it is short
+    and `health.hedge` allows it. `grammar` returns the decoding grammar of the reply (see
+    `reply_grammar.build_reply_grammar`); it is called only for a server that supports grammars.
     """
 
     role: str
@@ -63,15 +62,13 @@ class Task:
     refused: int = 0
     compared: tuple[str, ...] = ()
     max_tokens: int = 4000
-    temperature: float | None = None
     tenant: str = ""
     idempotent: bool = False
     grammar: Callable[[], str] | None = None
 
     def sampling(self) -> dict[str, Any]:
         """Return the sampling parameters of the request."""
-        steering: dict[str, Any] = {"max_tokens": self.max_tokens, "seed": self.seed}
-        return steering if self.temperature is None else steering | {"temperature": self.temperature}
+        return {"max_tokens": self.max_tokens, "seed": self.seed}
 
 
 @dataclass(frozen=True)

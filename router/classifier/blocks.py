@@ -113,7 +113,6 @@ def _reads_as_sentence(line: str) -> bool:
     return plain >= max(0.6 * len(tokens), 4) and len(tokens) >= MIN_FIELDS
 
 
-def shorten(text: str, chars: int = MAX_BLOCK_CHARS) -> str:
-    """Return a long block as its beginning and its end, of about so many characters together."""
-    half = chars // 2
-    return text if len(text) <= chars else f"{text[:half]} {text[-half:]}"
+def shorten(text: str, head: int = MAX_BLOCK_CHARS // 2, tail: int = MAX_BLOCK_CHARS // 2) -> str:
+    """Return a long text as its first `head` and its last `tail` characters, with a blank between."""
+    return text if len(text) <= head + tail else f"{text[:head]} {text[-tail:]}"

@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 
 from .blocks import list_blocks, shorten
 from .features import FEATURE_BUCKETS, build_features, hash_buckets, normalise_prompt
-from .fit import fit_softmax
+from .fit import fit_examples, fit_softmax, stack_features, weigh_classes
 from .fit_outcomes import fit_outcomes, read_labels, write_outcomes
-from .model import ATTACHMENT_CHARS, SHIPPED, Classifier, WeightTable, quantise
+from .model import ATTACHMENT_CHARS, SHIPPED, TABLE_ARRAYS, Classifier, WeightTable, quantise
 from .neighbours import Neighbours
 from .outcomes import SHIPPED_OUTCOMES
 from .prompt_reading import INTENTS
-from .training_prompts import Example, add_noise, read_attachments, read_examples
+from .training_prompts import Example, add_noise, read_attachments, read_examples, take_one_per_template
 
 NGRAM_PENALTY = 0.1
 MIN_PROMPTS_PER_BUCKET = 2
@@ -34,7 +34,6 @@ ATTACHMENT_PENALTY = 0.03
 CALIBRATION_PENALTY = 1e-6
 CALIBRATION_VOICES = ("voice_7",)
 """Writers that are left out to calibrate the probability of hardness: requests as they stand with an attachment."""
-TABLE_ARRAYS = ("steps", "sizes", "bias", "rarity", "attached", "attached_scale", "calibration")
 NOISE_ROUNDS = (("typos", 1), ("case", 1), ("chatter", 1), ("chatter", 2), ("wrapper", 1), ("wrapper", 2))
 """Kinds of noise with their seeds, each applied to every prompt; noise that adds words has two rounds."""
 
@@ -46,23 +45,18 @@ def train_table(examples: Sequence[Example]) -> WeightTable:
     rarity, rarest = _compute_rarity(prompts)
     scale = rarity.astype(np.float32) * np.float32(rarest / 255)
     rows = _build_rows([*prompts, *noisy], scale)
-    intents = np.array([INTENTS.index(example.intent) for example in examples] * (1 + len(NOISE_ROUNDS)))
-    hard = np.array([int(example.hard) for example in examples] * (1 + len(NOISE_ROUNDS)))
-    by_intent, bias_intent = fit_softmax(rows, intents, _weigh_classes(intents), NGRAM_PENALTY)
-    by_hard, bias_hard = fit_softmax(rows, hard, _weigh_classes(hard), NGRAM_PENALTY)
-    weights = np.column_stack([by_intent, by_hard[:, 1] - by_hard[:, 0]])
-    bias = np.array([*bias_intent, bias_hard[1] - bias_hard[0]])
+    weights, bias = fit_examples(rows, examples, NGRAM_PENALTY)
     return WeightTable.of(weights, bias, rarity, rarest, _index_neighbours(examples))
 
 
 def teach_attachments(table: WeightTable, examples: Sequence[Example], attachments: Sequence[str]) -> WeightTable:
     """Return a table that also tells blocks of attachments from requests."""
-    pasted = [shorten(block, ATTACHMENT_CHARS) for text in attachments for block in list_blocks(text)]
+    pasted = [shorten(block, *ATTACHMENT_CHARS) for text in attachments for block in list_blocks(text)]
     asked = list({example.template: example.prompt for example in examples}.values())
     scale = table.rarity.astype(np.float32) * np.float32(table.rarest / 255)
     classes = np.array([1] * len(pasted) + [0] * len(asked))
     weights, bias = fit_softmax(
-        _build_rows([*pasted, *asked], scale), classes, _weigh_classes(classes), ATTACHMENT_PENALTY
+        _build_rows([*pasted, *asked], scale), classes, weigh_classes(classes), ATTACHMENT_PENALTY
     )
     steps, sizes = quantise((weights[:, 1] - weights[:, 0])[:, None])
     return replace(table, attached=steps[:, 0], attached_scale=np.array([sizes[0], bias[1] - bias[0]]))
@@ -148,22 +142,13 @@ def _measure_accuracy(classifier: Classifier, examples: Sequence[Example]) -> tu
     """Return the share of right intents, and the balanced accuracy of difficulty (mean over easy and hard prompts)."""
     readings = [classifier.read(example.prompt) for example in examples]
     intent = np.mean([reading.intent == example.intent for reading, example in zip(readings, examples, strict=True)])
-    shares = [
-        np.mean(
-            [
-                (reading.hard > 0.5) == hard
-                for reading, example in zip(readings, examples, strict=True)
-                if example.hard == hard
-            ]
-        )
-        for hard in (False, True)
-    ]
-    return float(intent), float(np.mean(shares))
+    hard, judged = np.array([example.hard for example in examples]), np.array([one.hard > 0.5 for one in readings])
+    return float(intent), float(np.mean([np.mean(judged[hard == label] == label) for label in (False, True)]))
 
 
 def _index_neighbours(examples: Sequence[Example]) -> Neighbours:
     """Return the index of the first prompt of each template; its other prompts are near-duplicates."""
-    firsts = list({example.template: example for example in reversed(examples)}.values())[::-1]
+    firsts = take_one_per_template(examples)
     texts, intents = (
         [normalise_prompt(example.prompt) for example in firsts],
         [INTENTS.index(example.intent) for example in firsts],
@@ -179,18 +164,7 @@ def _compute_rarity(prompts: Sequence[str]) -> tuple[NDArray[np.uint8], float]:
 
 
 def _build_rows(prompts: Sequence[str], rarity: NDArray[np.float32]) -> sp.csr_array:
-    rows = [build_features(prompt, rarity) for prompt in prompts]
-    ends = np.cumsum([0, *(len(features.rows) for features in rows)])
-    values = np.concatenate([features.weights for features in rows]).astype(np.float64)
-    return sp.csr_array(
-        (values, np.concatenate([features.rows for features in rows]), ends), shape=(len(rows), FEATURE_BUCKETS)
-    )
-
-
-def _weigh_classes(classes: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the weight of each example, such that all classes have the same total."""
-    counts = np.bincount(classes)
-    return np.asarray(1.0 / counts[classes], dtype=np.float64)
+    return stack_features([build_features(prompt, rarity) for prompt in prompts], FEATURE_BUCKETS)
 
 
 def build_outcomes(path: Path = SHIPPED_OUTCOMES) -> None:

@@ -22,9 +22,10 @@ from numpy.typing import NDArray
 
 from ...extras import install_hint
 from ...ledger.files import read_given_text
-from ..errors import RouterError
+from ..errors import ClassifierUnusable
+from .blocks import shorten
 from .features import Features, strip_frames
-from .fit import digest_arrays, fit_softmax, load_arrays, save_arrays
+from .fit import digest_arrays, find_cache, fit_examples, load_or_fit
 from .model import WeightTable
 from .prompt_reading import INTENTS
 from .training_prompts import Example, read_examples
@@ -71,7 +72,7 @@ class EmbeddingVectors:
 
     Raises
     ------
-    RouterError
+    ClassifierUnusable
         The libraries are not installed, or the folder contains no model that embeds sentences.
     """
 
@@ -91,7 +92,9 @@ class EmbeddingVectors:
             *(repr((example.prompt, example.intent, example.hard)) for example in training),
         ]
         source_digest = self._encoder.digest(body.encode() for body in bodies)
-        self._head = self._load_or_fit((cache or _cache()) / f"{source_digest}.npz", training)
+        path = (cache or find_cache("embedding")) / f"{source_digest}.npz"
+        shape = (self.width + 1, len(INTENTS) + 1)
+        self._head = load_or_fit(path, {"head": shape}, lambda: {"head": self._fit_head(training)})["head"]
         parts = f"{source_digest}/{digest_arrays({'head': self._head})}/{self._beside.digest}/{EMBEDDING_WEIGHT}"
         self.name = f"embedding-{hashlib.sha256(parts.encode()).hexdigest()[:12]}"
 
@@ -131,31 +134,12 @@ class EmbeddingVectors:
         """Return rows ``[prompts, dimension]`` of length 1, float32; all zero for a prompt without tokens."""
         return self._encoder.embed(prompts)
 
-    def _load_or_fit(self, path: Path, examples: Sequence[Example]) -> NDArray[np.float64]:
-        """Return the head from a file, or fit it and save it there."""
-        head = (load_arrays(path) or {}).get("head")
-        if head is None or head.shape != (self.width + 1, len(INTENTS) + 1) or not np.isfinite(head).all():
-            head = self._fit_head(examples)
-            save_arrays(path, {"head": head})
-        return head
-
     def _fit_head(self, examples: Sequence[Example]) -> NDArray[np.float64]:
         """Return weights and, in the last row, the bias, ``[dimension + 1, intents + 1]``."""
         import scipy.sparse as sp
 
         rows = sp.csr_array(self.embed([example.prompt for example in examples]).astype(np.float64))
-        intents = np.array([INTENTS.index(example.intent) for example in examples])
-        hard = np.array([int(example.hard) for example in examples])
-        by_intent, bias = fit_softmax(rows, intents, 1.0 / np.bincount(intents)[intents], HEAD_PENALTY)
-        by_hard, bias_hard = fit_softmax(rows, hard, 1.0 / np.bincount(hard)[hard], HEAD_PENALTY)
-        weights = np.column_stack([by_intent, by_hard[:, 1] - by_hard[:, 0]])
-        return np.vstack([weights, [*bias, bias_hard[1] - bias_hard[0]]])
-
-
-def _cache() -> Path:
-    from platformdirs import user_cache_path
-
-    return user_cache_path("alphaloom") / "embedding"
+        return np.vstack(fit_examples(rows, examples, HEAD_PENALTY))
 
 
 class Encoder:
@@ -274,10 +258,9 @@ class Encoder:
         runtime.disable_telemetry_events()
         return runtime.InferenceSession(str(self._model), options, providers=["CPUExecutionProvider"])
 
-    def _build_refusal(self, message: str) -> RouterError:
-        return RouterError(
+    def _build_refusal(self, message: str) -> ClassifierUnusable:
+        return ClassifierUnusable(
             message,
-            code="bad_classifier",
             field="routing.embedding",
             got=str(self._folder),
             allowed="a folder with model.onnx (or onnx/model.onnx) and tokenizer.json, as sentence-transformers "
@@ -291,9 +274,8 @@ def _load_libraries() -> tuple[Any, Any]:
         import onnxruntime
         import tokenizers
     except ImportError as error:
-        raise RouterError(
+        raise ClassifierUnusable(
             f"an embedding of your own needs {error.name}, which is not installed",
-            code="bad_classifier",
             field="routing.embedding",
             hint=f"{install_hint('embedding')}, or leave routing.embedding out.",
         ) from None
@@ -301,11 +283,7 @@ def _load_libraries() -> tuple[Any, Any]:
 
 
 def _cut_text(text: str) -> str:
-    cut = (
-        text
-        if len(text) <= EMBEDDED_HEAD_CHARS + EMBEDDED_TAIL_CHARS
-        else f"{text[:EMBEDDED_HEAD_CHARS]} {text[-EMBEDDED_TAIL_CHARS:]}"
-    )
+    cut = shorten(text, EMBEDDED_HEAD_CHARS, EMBEDDED_TAIL_CHARS)
     return strip_frames(cut).encode("utf-8", "replace").decode("utf-8")
 
 

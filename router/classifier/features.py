@@ -13,6 +13,8 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
+from .blocks import shorten
+
 FEATURE_BUCKETS = 1 << 18
 """Rows of the weights; features with the same hash share a row."""
 HASHED_HEAD_CHARS, HASHED_TAIL_CHARS = 3_000, 1_000
@@ -126,11 +128,7 @@ def hash_marks(text: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 def normalise_prompt(prompt: str) -> str:
     """Return the normalised head and tail of a prompt: without frames, in lower case, NFKC, with digits as 0."""
-    cut = (
-        prompt
-        if len(prompt) <= HASHED_HEAD_CHARS + HASHED_TAIL_CHARS
-        else f"{prompt[:HASHED_HEAD_CHARS]} {prompt[-HASHED_TAIL_CHARS:]}"
-    )
+    cut = shorten(prompt, HASHED_HEAD_CHARS, HASHED_TAIL_CHARS)
     folded = unicodedata.normalize("NFKC", strip_frames(cut)).lower()
     return re.sub(r"\d", "0", " ".join(folded.split()))
 

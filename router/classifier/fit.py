@@ -7,7 +7,7 @@ import io
 import os
 import tempfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -16,9 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...ledger.files import make_folder
+from .prompt_reading import INTENTS
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
+
+    from .features import Features
+    from .training_prompts import Example
 
 MAX_FIT_ITERATIONS = 150
 Arrays: TypeAlias = Mapping[str, NDArray[Any]]
@@ -70,6 +74,43 @@ def fit_softmax(
     return table[:-1], table[-1]
 
 
+def fit_examples(
+    rows: sp.csr_array, examples: Sequence[Example], penalty: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the weights ``[features, intents + 1]`` and the bias ``[intents + 1]``; the last column is hardness.
+
+    The rows may be several copies of the examples, one after the other. All classes have the same total weight.
+    """
+    copies = rows.shape[0] // len(examples)
+    intents = np.array([INTENTS.index(example.intent) for example in examples] * copies)
+    hard = np.array([int(example.hard) for example in examples] * copies)
+    by_intent, bias_intent = fit_softmax(rows, intents, weigh_classes(intents), penalty)
+    by_hard, bias_hard = fit_softmax(rows, hard, weigh_classes(hard), penalty)
+    weights = np.column_stack([by_intent, by_hard[:, 1] - by_hard[:, 0]])
+    return weights, np.array([*bias_intent, bias_hard[1] - bias_hard[0]])
+
+
+def weigh_classes(classes: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the weight of each example, such that all classes have the same total."""
+    return np.asarray(1.0 / np.bincount(classes)[classes], dtype=np.float64)
+
+
+def stack_features(features: Sequence[Features], width: int) -> sp.csr_array:
+    """Return sparse vectors as the rows of a matrix, float64, ``[features, width]``."""
+    import scipy.sparse as sp
+
+    ends = np.cumsum([0, *(len(row.rows) for row in features)])
+    values = np.concatenate([row.weights for row in features]).astype(np.float64)
+    return sp.csr_array((values, np.concatenate([row.rows for row in features]), ends), shape=(len(features), width))
+
+
+def find_cache(kind: str) -> Path:
+    """Return the folder of the user's cache for fitted arrays of one kind."""
+    from platformdirs import user_cache_path
+
+    return user_cache_path("alphaloom") / kind
+
+
 def digest_arrays(arrays: Arrays) -> str:
     """Return the SHA-256 (hex) of arrays with their names, types and shapes."""
     digest = hashlib.sha256()
@@ -86,6 +127,16 @@ def load_arrays(path: Path) -> Arrays | None:
         arrays = {name: archive[name] for name in archive.files if name != _DIGEST_KEY}
         return arrays if str(archive[_DIGEST_KEY]) == digest_arrays(arrays) else None
     return None
+
+
+def load_or_fit(path: Path, shapes: Mapping[str, tuple[int, ...]], fit: Callable[[], Arrays]) -> Arrays:
+    """Return the saved arrays; without finite ones of these shapes, fit and save them."""
+    arrays = load_arrays(path) or {}
+    fits = {name: array.shape for name, array in arrays.items()} == shapes
+    if not fits or not all(np.isfinite(array).all() for array in arrays.values()):
+        arrays = fit()
+        save_arrays(path, arrays)
+    return arrays
 
 
 def save_arrays(path: Path, arrays: Arrays) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...ledger.files import read_given
-from ..errors import RouterError
+from ..errors import ClassifierUnusable
 from .blocks import list_blocks, mend_text, shorten
 from .features import FEATURE_BUCKETS, Features, build_features, normalise_prompt, weigh_text
 from .neighbours import Neighbours
@@ -25,12 +25,16 @@ SHIPPED = Path(__file__).with_name("weights.npz")
 REQUEST_MARGIN, MIDDLE_ODDS = 0.5, 1.0
 """Log-odds above those of the block that most looks like a request, up to which a block counts as one, too; log-odds of
 an attachment that a block between others gets. Chosen on composed training prompts of a writer left out."""
-ATTACHMENT_CHARS = 400
-"""Characters of a block that tell whether it is an attachment."""
+ATTACHMENT_CHARS = 200, 200
+"""First and last characters of a block that tell whether it is an attachment."""
 QUANTISATION_STEPS = 127
 """A weight is an integer from -127 to 127 times the step size of its column."""
 MIN_STEPS = 3
 """Smaller weights are dropped: they are a third of the file, and no accuracy on writers left out hangs on them."""
+
+
+TABLE_ARRAYS = ("steps", "sizes", "bias", "rarity", "attached", "attached_scale", "calibration")
+"""Arrays of a table in its file."""
 
 
 class Vectors(Protocol):
@@ -105,7 +109,7 @@ class WeightTable:
 
     def attachment(self, text: str) -> float:
         """Return the log-odds that a text is attached to a request, rather than the request itself."""
-        features = build_features(shorten(text, ATTACHMENT_CHARS), self._rarity)
+        features = build_features(shorten(text, *ATTACHMENT_CHARS), self._rarity)
         step, bias = self.attached_scale
         return float(features.weights @ self.attached[features.rows].astype(np.float32) * step + bias)
 
@@ -124,42 +128,24 @@ class WeightTable:
 
         Raises
         ------
-        RouterError
+        ClassifierUnusable
             The file is missing, damaged, or of another version.
         """
         try:
             body = read_given(path)
             with np.load(io.BytesIO(body), allow_pickle=False) as archive:
-                table = cls(
-                    archive["steps"],
-                    archive["sizes"],
-                    archive["bias"],
-                    archive["rarity"],
-                    float(archive["rarest"]),
-                    Neighbours.held(archive),
-                    archive["attached"],
-                    archive["attached_scale"],
-                    archive["calibration"],
-                    hashlib.sha256(body).hexdigest(),
-                )
+                arrays = {name: archive[name] for name in TABLE_ARRAYS}
+                if arrays["steps"].shape != (FEATURE_BUCKETS, len(INTENTS) + 1):
+                    raise ValueError(f"it is of another version, with weights of shape {arrays['steps'].shape}")
+                rarest, near = float(archive["rarest"]), Neighbours.held(archive)
+                return cls(rarest=rarest, near=near, digest=hashlib.sha256(body).hexdigest(), **arrays)
         except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
-            raise RouterError(
+            raise ClassifierUnusable(
                 f"the classifier cannot be read: {error}",
-                code="bad_classifier",
                 field="classifier",
                 got=str(path),
                 hint="python -m alphaloom.router.classifier.build writes it again.",
             ) from None
-        if table.steps.shape != (FEATURE_BUCKETS, len(INTENTS) + 1):
-            raise RouterError(
-                "the classifier is of another version",
-                code="bad_classifier",
-                field="classifier",
-                got=table.steps.shape,
-                allowed=(FEATURE_BUCKETS, len(INTENTS) + 1),
-                hint="python -m alphaloom.router.classifier.build writes it again.",
-            )
-        return table
 
     @classmethod
     def of(
@@ -203,7 +189,7 @@ class Classifier:
 
         Raises
         ------
-        RouterError
+        ClassifierUnusable
             See `WeightTable.read`.
         """
         table = WeightTable.read(path)

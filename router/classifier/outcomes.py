@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Self
 
 from ...ledger.files import read_given
-from ..errors import RouterError
+from ..errors import ClassifierUnusable
 
 SHIPPED_OUTCOMES = Path(__file__).with_name("outcomes.json")
 
@@ -82,7 +82,7 @@ class OutcomeModel:
 
         Raises
         ------
-        RouterError
+        ClassifierUnusable
             The file is missing or damaged.
         """
         try:
@@ -93,9 +93,8 @@ class OutcomeModel:
             name = f"outcomes-{sha256(body).hexdigest()[:12]}"
             return cls(row["weights"], row["bias"], (slope, intercept), (small, other), name)
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise RouterError(
+            raise ClassifierUnusable(
                 f"the model of outcomes cannot be read: {error}",
-                code="bad_classifier",
                 field="classifier",
                 got=str(SHIPPED_OUTCOMES),
                 hint="python -m alphaloom.router.classifier.build writes it again.",

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .features import Features
-from .fit import Arrays, digest_arrays, load_arrays, save_arrays
+from .fit import Arrays, digest_arrays, find_cache, load_or_fit, stack_features
 from .model import Classifier, Vectors
 from .prompt_reading import INTENTS, PromptReading
-from .training_prompts import Example, read_examples
+from .training_prompts import Example, read_examples, take_one_per_template
 
 OWN_INTENT_PENALTY = 1.5
 """Penalty of the squared norm of the weights, in units of the mean squared norm of a row."""
@@ -75,16 +75,6 @@ class TaughtIntents:
         recalled = [float(np.mean(lead > limit)) for lead, limit in zip(own_leads, limits, strict=True)]
         return cls(names, weights.astype(np.float32), limits, np.array(slopes), np.array(recalled))
 
-    @classmethod
-    def read(cls, arrays: Arrays, names: tuple[str, ...], width: int) -> Self | None:
-        """Return the saved intents; None where an array has another shape, or NaN or infinity."""
-        own = (len(names),)
-        shapes = {"weights": (width + 1, len(INTENTS) + len(names)), "limits": own, "slopes": own, "recalled": own}
-        if {name: array.shape for name, array in arrays.items()} != shapes:
-            return None
-        sound = all(np.isfinite(array).all() for array in arrays.values())
-        return cls(names, **arrays) if sound else None
-
     def arrays(self) -> Arrays:
         """Return the arrays to save, by name."""
         return {name: getattr(self, name) for name in ("weights", "limits", "slopes", "recalled")}
@@ -120,6 +110,7 @@ class OwnClassifier(Classifier):
         cache: Path | None = None,
         ours: Sequence[Example] | None = None,
     ) -> None:
+        # With a near-duplicate in the fit, leaving a prompt out would have no effect.
         examples = take_one_per_template(read_examples()) if ours is None else ours
         source = repr(
             [
@@ -132,8 +123,13 @@ class OwnClassifier(Classifier):
             ]
         )
         source_digest = hashlib.sha256(source.encode(errors="surrogatepass")).hexdigest()
-        path = (cache or _cache()) / f"{source_digest}.npz"
-        self.taught = _load_or_teach(path, own, base.vectors, examples)
+        path = (cache or find_cache("own_intents")) / f"{source_digest}.npz"
+        one = (len(own),)
+        shapes = {"weights": (base.vectors.width + 1, len(INTENTS) + len(own)), "limits": one, "slopes": one}
+        fitted = load_or_fit(
+            path, shapes | {"recalled": one}, lambda: TaughtIntents.of(own, base.vectors, examples).arrays()
+        )
+        self.taught = TaughtIntents(tuple(sorted(own)), **fitted)
         digest = hashlib.sha256(f"{source_digest}/{digest_arrays(self.taught.arrays())}".encode()).hexdigest()
         super().__init__(base.vectors, f"{base.name}+own-{digest[:12]}")
 
@@ -147,11 +143,6 @@ class OwnClassifier(Classifier):
         return PromptReading({name: share / total for name, share in shares.items()}, reading.hard)
 
 
-def take_one_per_template(examples: Sequence[Example]) -> list[Example]:
-    """Return the first prompt of each template: with its near-duplicate in the fit, leaving one out has no effect."""
-    return list({example.template: example for example in reversed(examples)}.values())[::-1]
-
-
 def _fit_ridge(
     features: Sequence[Features], width: int, labels: NDArray[np.int64], classes: int, groups: Sequence[str]
 ) -> tuple[FloatTable, FloatTable]:
@@ -161,11 +152,7 @@ def _fit_ridge(
     dual: the target minus the row's coefficient over the diagonal of the inverse (Rifkin and Lippert,
     MIT-CSAIL-TR-2007-025).
     """
-    import scipy.sparse as sp
-
-    ends = np.cumsum([0, *(len(row.rows) for row in features)])
-    values = np.concatenate([row.weights for row in features]).astype(np.float64)
-    rows = sp.csr_array((values, np.concatenate([row.rows for row in features]), ends), shape=(len(features), width))
+    rows = stack_features(features, width)
     likeness = np.asarray((rows @ rows.T).todense()) + 1.0
     penalty = OWN_INTENT_PENALTY * max(float(np.mean(np.diag(likeness) - 1.0)), 1e-9)
     counts = np.bincount(labels, minlength=classes)
@@ -197,21 +184,3 @@ def _fit_slope(mine: FloatTable, others: FloatTable) -> float:
     """Return the slope of the log-odds: that of two normal distributions with a common variance."""
     spread = float(np.var(mine) + np.var(others)) / 2.0
     return max(float(np.mean(mine) - np.mean(others)), 1e-3) / max(spread, 1e-6)
-
-
-def _cache() -> Path:
-    from platformdirs import user_cache_path
-
-    return user_cache_path("alphaloom") / "own_intents"
-
-
-def _load_or_teach(
-    path: Path, own: Mapping[str, Sequence[str]], vectors: Vectors, ours: Sequence[Example]
-) -> TaughtIntents:
-    """Return the intents from a file, or fit them and save them there."""
-    arrays = load_arrays(path)
-    taught = None if arrays is None else TaughtIntents.read(arrays, tuple(sorted(own)), vectors.width)
-    if taught is None:
-        taught = TaughtIntents.of(own, vectors, ours)
-        save_arrays(path, taught.arrays())
-    return taught

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import RouterError
+from ..errors import ClassifierUnusable
 from .prompt_reading import INTENTS
 
 TRAINING_FOLDER = Path(__file__).with_name("training")
@@ -59,12 +59,12 @@ def read_examples(folder: Path = TRAINING_FOLDER) -> list[Example]:
 
     Raises
     ------
-    RouterError
+    ClassifierUnusable
         A line is no template, names an unknown intent, or has slots that its text lacks.
     """
     examples = [example for path in sorted(folder.glob("*.jsonl")) for example in _read(path)]
     if not examples:
-        raise RouterError("there are no training prompts", code="bad_classifier", field="training", got=str(folder))
+        raise ClassifierUnusable("there are no training prompts", field="training", got=str(folder))
     return examples
 
 
@@ -77,13 +77,17 @@ def _read(path: Path) -> Iterator[Example]:
             for prompt in _fill_template(row["template"], slots):
                 yield Example(prompt, intent, hard, f"{path.stem}/{number}", path.stem)
         except (KeyError, ValueError, TypeError, AttributeError) as error:
-            raise RouterError(
+            raise ClassifierUnusable(
                 f"line {number} of {path.name} is no template: {error}",
-                code="bad_classifier",
                 field="training",
                 got=line[:100],
                 allowed='{"intent": ..., "difficulty": "low" or "high", "template": ..., "slots": {...}}',
             ) from None
+
+
+def take_one_per_template(examples: Sequence[Example]) -> list[Example]:
+    """Return the first prompt of each template; its other prompts are near-duplicates."""
+    return list({example.template: example for example in reversed(examples)}.values())[::-1]
 
 
 def read_attachments(folder: Path = TRAINING_FOLDER / "attachments") -> list[str]:

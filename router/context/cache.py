@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeAlias
 
 from ...ledger import compute_digest
 from ..calls.task import SENSITIVITY_ORDER, Sensitivity, find_strictest
 from ..errors import Confidential, ContextError, SecretFound
 from ..keys import holds_key
-from .cached_values import LEASE_SECONDS, CacheTally, Statistics, ValueStore
-from .index import Cutting, Index
+from .cached_values import LEASE_SECONDS, ValueStore
+from .chunks import CHUNK_TOKENS
+from .index import Index, find_index_key
 from .passages import Passage, PassageSource, gather_passages, interleave_orders, rank_chunks
-from .store import ByteStore, Size
+from .store import ByteStore
 from .summaries import Summariser, Summary, summarise_text
-from .vectors import Embedder, HashedEmbedder
+from .vectors import embed_texts
 
-SecretTest: TypeAlias = Callable[[str], bool]
-
-
-@dataclass(frozen=True)
-class CacheLimits:
-    """Maximum size of the cache, duration of a dead worker's lease, and the test for secrets."""
-
-    most_bytes: int | None = 2 * 1024**3
-    lease_seconds: float = LEASE_SECONDS
-    secret: SecretTest = holds_key
+MAX_CACHE_BYTES = 2 * 1024**3
 
 
 @dataclass(frozen=True)
@@ -36,9 +27,6 @@ class Document:
 
     id: str
     sensitivity: Sensitivity
-    characters: int
-    tokens: int
-    chunks: int
 
 
 class ContextCache:
@@ -48,14 +36,12 @@ class ContextCache:
     ----------
     store : ByteStore
         The storage; processes that share it share the work.
-    embedder : Embedder, optional
-        Computes vectors; hashed n-grams by default.
     summariser : Summariser, optional
         Summarises documents; without it `summary` is refused.
-    cutting : Cutting, optional
-        How documents are cut.
-    limits : CacheLimits, optional
-        Maximum size, and the test for secrets.
+    most_bytes : int
+        Maximum bytes of the store, labels aside.
+    lease_seconds : float
+        Seconds after which a dead worker is replaced.
 
     Notes
     -----
@@ -66,31 +52,13 @@ class ContextCache:
     def __init__(
         self,
         store: ByteStore,
-        embedder: Embedder | None = None,
         summariser: Summariser | None = None,
         *,
-        cutting: Cutting | None = None,
-        limits: CacheLimits | None = None,
+        most_bytes: int = MAX_CACHE_BYTES,
+        lease_seconds: float = LEASE_SECONDS,
     ) -> None:
-        self._embedder: Embedder = embedder or HashedEmbedder()
         self._summariser = summariser
-        self._cutting = cutting or Cutting()
-        self._limits = limits or CacheLimits()
-        self._tally = CacheTally()
-        self._shelf = ValueStore(store, self._tally, self._limits.lease_seconds, self._limits.most_bytes)
-
-    @property
-    def statistics(self) -> Statistics:
-        """Return this process's counts of values found and computed, and the time saved."""
-        return self._tally.now
-
-    def size(self) -> Size:
-        """Return the size of the store."""
-        return self._shelf.store.size()
-
-    def trim(self, most_bytes: int) -> int:
-        """Delete the least recently used items until at most `most_bytes` remain; return how many were deleted."""
-        return self._shelf.store.trim(most_bytes)
+        self._shelf = ValueStore(store, lease_seconds, most_bytes)
 
     def add(self, text: str, *, sensitivity: Sensitivity) -> Document:
         """Add a document; a known one is not processed again.
@@ -109,24 +77,10 @@ class ContextCache:
         self._shelf.put(f"{sensitivity}:{name}", b"label", pinned=True)
         label = self._find_label(name)
         self._permit(name, label)
-        if self._shelf.get(f"text:{name}", counted=False) is None:
+        if self._shelf.get(f"text:{name}") is None:
             self._shelf.put(f"text:{name}", text.encode())
-        return self._make_document(name, self._load_index(name, text), text, label)
-
-    def document(self, name: str) -> Document:
-        """Return a document by its id.
-
-        Raises
-        ------
-        ContextError
-            If the store does not contain it.
-        """
-        text = self._load_text(name)
-        return self._make_document(name, self._load_index(name, text), text, self._find_label(name))
-
-    def forget(self, document: Document) -> None:
-        """Delete a document, its index and this summariser's summary; its label stays."""
-        self._drop(document.id)
+        self._load_index(name, text)
+        return Document(name, label)
 
     def retrieve(self, query: str | Sequence[str], documents: Sequence[Document], *, most_tokens: int) -> list[Passage]:
         """Return the passages that match a query, best first, with at most `most_tokens` together.
@@ -138,12 +92,12 @@ class ContextCache:
         ContextError
             If one chunk may exceed `most_tokens`, or the store no longer contains one of the documents.
         """
-        if most_tokens < self._cutting.most_tokens:
+        if most_tokens < CHUNK_TOKENS:
             raise ContextError(
                 "one chunk may not fit",
                 field="most_tokens",
                 got=most_tokens,
-                allowed=f"{self._cutting.most_tokens} or more",
+                allowed=f"{CHUNK_TOKENS} or more",
             )
         by_id = {
             document.id: document
@@ -151,9 +105,9 @@ class ContextCache:
         }
         sources = [self._load_source(by_id[name]) for name in sorted(by_id)]
         queries = [query] if isinstance(query, str) else query
-        vectors = self._embedder.embed(queries)
+        vectors = embed_texts(queries)
         orders = [rank_chunks(text, vector, sources) for text, vector in zip(queries, vectors, strict=True)]
-        return gather_passages(interleave_orders(orders), sources, most_tokens, self._cutting.tokenizer)
+        return gather_passages(interleave_orders(orders), sources, most_tokens)
 
     async def summary(self, document: Document) -> Summary:
         """Return the summary of a document; a model is asked once for each document, prompt and model.
@@ -170,13 +124,12 @@ class ContextCache:
         if self._summariser is None:
             raise ContextError("this cache has nobody who summarises", field="summariser", hint="Give it a Summariser.")
         by, label = self._summariser, find_strictest([document.sensitivity, self._find_label(document.id)])
-        key = by.key(document.id, self._cutting.tokenizer)
-        body = await self._shelf.once_later(key, partial(self._summarise, document.id, label, by))
-        return Summary(document.id, body.decode(), label, by.model, by.prompt)
+        body = await self._shelf.once_later(by.key(document.id), partial(self._summarise, document.id, label, by))
+        return Summary(body.decode(), label)
 
     async def _summarise(self, name: str, label: Sensitivity, by: Summariser) -> bytes:
-        summary = await summarise_text(self._load_text(name), label, by, self._cutting.tokenizer)
-        if self._limits.secret(summary):
+        summary = await summarise_text(self._load_text(name), label, by)
+        if holds_key(summary):
             raise SecretFound("a summary holds what looks like a key or a password; it was not kept", field="summarise")
         return summary.encode()
 
@@ -194,7 +147,7 @@ class ContextCache:
             raise ContextError(
                 "this document is not Unicode text", field="text", got=f"half a sign at {error.start}"
             ) from None
-        if self._limits.secret(text):
+        if holds_key(text):
             raise SecretFound(
                 "this document holds what looks like a key or a password; it was not kept",
                 field="text",
@@ -215,18 +168,16 @@ class ContextCache:
 
     def _drop(self, name: str) -> None:
         self._shelf.store.drop(f"text:{name}")
-        self._shelf.store.drop(self._cutting.key(name, self._embedder))
+        self._shelf.store.drop(find_index_key(name))
         if self._summariser is not None:
-            self._shelf.store.drop(self._summariser.key(name, self._cutting.tokenizer))
+            self._shelf.store.drop(self._summariser.key(name))
 
     def _find_label(self, name: str) -> Sensitivity:
         """Return the strictest label with which a document was added."""
-        return find_strictest(
-            label for label in SENSITIVITY_ORDER if self._shelf.get(f"{label}:{name}", counted=False) is not None
-        )
+        return find_strictest(label for label in SENSITIVITY_ORDER if self._shelf.get(f"{label}:{name}") is not None)
 
     def _load_text(self, name: str) -> str:
-        body = self._shelf.get(f"text:{name}", counted=False)
+        body = self._shelf.get(f"text:{name}")
         if body is None or compute_digest(body) != name:
             raise ContextError(
                 f"the context cache does not hold the document {name[:12]}",
@@ -238,14 +189,9 @@ class ContextCache:
 
     def _load_index(self, name: str, text: str) -> Index:
         """Return the index of a text, computed once."""
-        key = self._cutting.key(name, self._embedder)
-        return Index.unpacked(self._shelf.once(key, lambda: Index.of(text, self._cutting, self._embedder).packed()))
+        return Index.unpacked(self._shelf.once(find_index_key(name), lambda: Index.of(text).packed()))
 
     def _load_source(self, document: Document) -> PassageSource:
         text = self._load_text(document.id)
         label = find_strictest([document.sensitivity, self._find_label(document.id)])
         return PassageSource(document.id, text, label, self._load_index(document.id, text))
-
-    @staticmethod
-    def _make_document(name: str, index: Index, text: str, label: Sensitivity) -> Document:
-        return Document(name, label, len(text), index.tokens, len(index.places))

@@ -1,21 +1,21 @@
-"""Values in a store, each with its digest and the seconds of its computation; a lease lets one worker compute each."""
+"""Values in a store, each with its digest; a lease lets one worker compute each."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-import struct
 import threading
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 from ..errors import StoreUnusable
 from .store import ByteStore
 
-_VALUE_HEADER = struct.Struct("<32sd")
+DIGEST_BYTES, UNUSED_BYTES = 32, 8
+"""Bytes before a value in the store. In the unused ones older versions wrote how long its computation took."""
 FIRST_MAKER_PAUSE_S, MAX_MAKER_PAUSE_S = 0.01, 0.25
 LEASE_SECONDS = 20.0
 """Seconds after which a dead worker is replaced."""
@@ -23,39 +23,29 @@ LEASE_SECONDS = 20.0
 
 @dataclass
 class ValueStore:
-    """A store with a tally of hits, misses and saved time; `clock` measures durations."""
+    """A store whose values are checked against their digests, with a limit on its bytes."""
 
     store: ByteStore
-    tally: CacheTally
-    lease_seconds: float = LEASE_SECONDS
-    most_bytes: int | None = None
-    clock: Callable[[], float] = field(default=time.perf_counter)
+    lease_seconds: float
+    most_bytes: int
 
-    def get(self, key: str, *, counted: bool = True) -> bytes | None:
+    def get(self, key: str) -> bytes | None:
         """Return the value of a key, or None; a value that does not match its digest is deleted."""
-        began = self.clock()
         framed = self.store.get(key)
         if framed is None:
             return None
-        value = framed[_VALUE_HEADER.size :]
-        if len(framed) < _VALUE_HEADER.size or hashlib.sha256(framed[32:]).digest() != framed[:32]:
-            self.tally.damage()
+        digest, body = framed[:DIGEST_BYTES], framed[DIGEST_BYTES:]
+        if len(body) < UNUSED_BYTES or hashlib.sha256(body).digest() != digest:
             self.store.drop(key)
             return None
-        if counted:
-            _, seconds = _VALUE_HEADER.unpack_from(framed)
-            self.tally.hit(len(framed), max(0.0, seconds - (self.clock() - began)))
-        return value
+        return body[UNUSED_BYTES:]
 
-    def put(self, key: str, value: bytes, seconds: float = 0.0, *, pinned: bool = False) -> bool:
+    def put(self, key: str, value: bytes, *, pinned: bool = False) -> bool:
         """Store a value unless the key has one, and trim the store; return whether it was new."""
-        body = struct.pack("<d", seconds) + value
-        framed = hashlib.sha256(body).digest() + body
-        new = self.store.put(key, framed, pinned=pinned)
+        body = bytes(UNUSED_BYTES) + value
+        new = self.store.put(key, hashlib.sha256(body).digest() + body, pinned=pinned)
         if new and not pinned:
-            self.tally.miss(len(framed))
-            if self.most_bytes is not None:
-                self.store.trim(self.most_bytes)
+            self.store.trim(self.most_bytes)
         return new
 
     def once(self, key: str, make: Callable[[], bytes]) -> bytes:
@@ -64,12 +54,10 @@ class ValueStore:
         for pause in _yield_pauses():
             if value is not None:
                 return value
-            with self._take_turn(key) as mine:
-                value = self._read_made_elsewhere(key)
+            with hold_lease(self.store, key, self.lease_seconds) as mine:
+                value = self.get(key)
                 if mine and value is None:
-                    began = self.clock()
-                    computed = make()
-                    return self._keep(key, computed, self.clock() - began)
+                    return self._keep(key, make())
             if value is None:
                 time.sleep(pause)
         raise AssertionError("pauses do not end")
@@ -80,39 +68,17 @@ class ValueStore:
         for pause in _yield_pauses():
             if value is not None:
                 return value
-            with self._take_turn(key) as mine:
-                value = self._read_made_elsewhere(key)
+            with hold_lease(self.store, key, self.lease_seconds) as mine:
+                value = self.get(key)
                 if mine and value is None:
-                    began = self.clock()
-                    computed = await make()
-                    return self._keep(key, computed, self.clock() - began)
+                    return self._keep(key, await make())
             if value is None:
                 await asyncio.sleep(pause)
         raise AssertionError("pauses do not end")
 
-    @contextmanager
-    def _take_turn(self, key: str) -> Iterator[bool]:
-        """Yield whether this worker holds the lease to compute a value, and give it back at the end."""
-        lease = Lease(self.store, key, self.lease_seconds)
-        mine = lease.take()
-        try:
-            yield mine
-        finally:
-            if mine:
-                lease.give()
-
-    def _read_made_elsewhere(self, key: str) -> bytes | None:
-        """Return the value if another worker has stored it meanwhile."""
-        value = self.get(key, counted=False)
-        if value is not None:
-            self.tally.wait()
-        return value
-
-    def _keep(self, key: str, value: bytes, seconds: float) -> bytes:
+    def _keep(self, key: str, value: bytes) -> bytes:
         """Store a value and return the stored one: that of another worker, if it was faster."""
-        if self.put(key, value, seconds):
-            return value
-        return self.get(key, counted=False) or value
+        return value if self.put(key, value) else self.get(key) or value
 
 
 def _yield_pauses() -> Iterator[float]:
@@ -123,90 +89,28 @@ def _yield_pauses() -> Iterator[float]:
         pause = min(2 * pause, MAX_MAKER_PAUSE_S)
 
 
-class Lease:
-    """The right to compute the value of a key, prolonged by a thread of its own until it is given back.
+@contextmanager
+def hold_lease(store: ByteStore, key: str, seconds: float) -> Iterator[bool]:
+    """Yield whether this worker has the right to compute the value of a key; a thread prolongs it until the end.
 
     A lease saves work and protects nothing: the first write wins, so a worker that lost its lease does no harm.
     """
+    owner, ended = uuid.uuid4().hex, threading.Event()
+    if not store.lease(key, owner, seconds):
+        yield False
+        return
 
-    def __init__(self, store: ByteStore, key: str, seconds: float = LEASE_SECONDS) -> None:
-        self._store, self._key, self._seconds = store, key, seconds
-        self._owner = uuid.uuid4().hex
-        self._ended = threading.Event()
-        self._pulse: threading.Thread | None = None
+    def prolong() -> None:
+        with suppress(StoreUnusable):  # the worker gets the same error when it writes
+            while not ended.wait(seconds / 3) and store.lease(key, owner, seconds):
+                pass
 
-    def take(self) -> bool:
-        """Try to take the lease, and return whether it is ours; it must then be given back."""
-        if not self._store.lease(self._key, self._owner, self._seconds):
-            return False
-        self._pulse = threading.Thread(target=self._beat, name="context lease", daemon=True)
-        self._pulse.start()
-        return True
-
-    def give(self) -> None:
-        """Give it back, if it is ours."""
-        if self._pulse is not None:
-            self._ended.set()
-            self._pulse.join()
-            with suppress(StoreUnusable):  # it runs out by itself
-                self._store.release(self._key, self._owner)
-
-    def _beat(self) -> None:
-        while not self._ended.wait(self._seconds / 3):
-            try:
-                if not self._store.lease(self._key, self._owner, self._seconds):
-                    return
-            except StoreUnusable:  # the worker gets the same error when it writes
-                return
-
-
-@dataclass(frozen=True)
-class Statistics:
-    """Counts since the cache was opened.
-
-    `seconds_saved` is the computation time of the values found, minus the time to read them. `waited` counts values
-    that another worker computed meanwhile, `damaged` those that did not match their digest.
-    """
-
-    hits: int = 0
-    misses: int = 0
-    waited: int = 0
-    damaged: int = 0
-    bytes_read: int = 0
-    bytes_written: int = 0
-    seconds_saved: float = 0.0
-
-
-@dataclass
-class CacheTally:
-    """Thread-safe counts."""
-
-    _now: Statistics = Statistics()
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    @property
-    def now(self) -> Statistics:
-        """Return the current counts."""
-        return self._now
-
-    def hit(self, size: int, saved: float) -> None:
-        """Count a value that was in the store."""
-        with self._lock:
-            now = self._now
-            bytes_read, seconds_saved = now.bytes_read + size, now.seconds_saved + saved
-            self._now = replace(now, hits=now.hits + 1, bytes_read=bytes_read, seconds_saved=seconds_saved)
-
-    def miss(self, size: int) -> None:
-        """Count a value that had to be computed."""
-        with self._lock:
-            self._now = replace(self._now, misses=self._now.misses + 1, bytes_written=self._now.bytes_written + size)
-
-    def wait(self) -> None:
-        """Count a value that another worker computed."""
-        with self._lock:
-            self._now = replace(self._now, waited=self._now.waited + 1)
-
-    def damage(self) -> None:
-        """Count a value that does not match its digest."""
-        with self._lock:
-            self._now = replace(self._now, damaged=self._now.damaged + 1)
+    pulse = threading.Thread(target=prolong, name="context lease", daemon=True)
+    pulse.start()
+    try:
+        yield True
+    finally:
+        ended.set()
+        pulse.join()
+        with suppress(StoreUnusable):  # it runs out by itself
+            store.release(key, owner)

@@ -6,36 +6,25 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import ContextError
 
+TOKEN_RULE = "bytes/4"
+"""The name of the rule of `count_tokens`: a part of every key that depends on the count."""
 CHUNK_BYTES_PER_TOKEN = 4
+CHUNK_TOKENS, OVERLAP_TOKENS = 400, 40
+"""Maximum tokens of a chunk of a document, and of what it repeats of the one before."""
 MAX_HEADING_CHARS = 120
 WORD_JOINT, SENTENCE_JOINT, PARAGRAPH_JOINT, HEADING_JOINT = range(1, 5)
 
 
-class Tokenizer(Protocol):
-    """Counts tokens; its name is part of every key that depends on the count."""
-
-    @property
-    def name(self) -> str:
-        """Return the name, with a version."""
-        ...
-
-    def count(self, text: str) -> int:
-        """Return the number of tokens of a text; a longer text never has fewer."""
-        ...
-
-
-class ByteTokenizer:
-    """The default rule: one token for every four bytes of UTF-8, rounded up."""
-
-    name = "bytes/4"
-
-    def count(self, text: str) -> int:
-        """Return the bytes over four, rounded up."""
-        return -(-len(text.encode("utf-8", "surrogatepass")) // CHUNK_BYTES_PER_TOKEN)
+def count_tokens(text: str) -> int:
+    """Return the tokens of a text by rule: its bytes of UTF-8 over four, rounded up."""
+    return -(-len(text.encode("utf-8", "surrogatepass")) // CHUNK_BYTES_PER_TOKEN)
 
 
 class Chunk(NamedTuple):
@@ -60,27 +49,23 @@ _WORD_GAP = re.compile(r"\s+")
 
 @dataclass(frozen=True)
 class _JointedText:
-    """A text with its joints: the places where it may be cut, in order, and the strength of each."""
+    """A text with its joints: the places where it may be cut, in order, and the strength of each.
 
-    text: str
+    `sizes` are the bytes of UTF-8 before each character, and of the whole text, int64, ``[characters + 1]``.
+    """
+
     joints: Sequence[int]
     strengths: Sequence[int]
-    tokenizer: Tokenizer
+    sizes: NDArray[np.int64]
+
+    def count(self, first: int, stop: int) -> int:
+        """Return the tokens of a piece, as `count_tokens` does."""
+        return -(-int(self.sizes[stop] - self.sizes[first]) // CHUNK_BYTES_PER_TOKEN)
 
     def reach(self, first: int, most: int) -> int:
         """Return the largest stop of a chunk that begins at `first`; at least one character."""
-        end, step = len(self.text), CHUNK_BYTES_PER_TOKEN * most + 1
-        low, high = min(first + 1, end), min(first + step, end)
-        while self.tokenizer.count(self.text[first:high]) <= most:
-            if high == end:
-                return end
-            step *= 2
-            low, high = high, min(first + step, end)
-        while high - low > 1:
-            middle = (low + high) // 2
-            fits = self.tokenizer.count(self.text[first:middle]) <= most
-            low, high = (middle, high) if fits else (low, middle)
-        return low
+        room = self.sizes[first] + CHUNK_BYTES_PER_TOKEN * most
+        return max(int(np.searchsorted(self.sizes, room, side="right")) - 1, first + 1)
 
     def cut(self, first: int, floor: int, limit: int) -> int:
         """Return where to cut in (floor, limit].
@@ -100,18 +85,13 @@ class _JointedText:
         span = range(bisect_right(self.joints, first), bisect_left(self.joints, stop))
         for weakest in (SENTENCE_JOINT, WORD_JOINT):
             starts = [self.joints[at] for at in span if self.strengths[at] >= weakest]
-            place = bisect_left(starts, True, key=lambda start: self._count_repeated(start, stop) <= overlap)
+            place = bisect_left(starts, True, key=lambda start: self.count(start, stop) <= overlap)
             if place < len(starts):
                 return starts[place]
         return stop
 
-    def _count_repeated(self, start: int, stop: int) -> int:
-        return self.tokenizer.count(self.text[start:stop])
 
-
-def split_chunks(
-    text: str, *, most_tokens: int = 400, overlap: int = 40, tokenizer: Tokenizer | None = None
-) -> tuple[Chunk, ...]:
+def split_chunks(text: str, *, most_tokens: int = CHUNK_TOKENS, overlap: int = OVERLAP_TOKENS) -> tuple[Chunk, ...]:
     """Cut a text into chunks of at most `most_tokens`; the same text is always cut in the same way.
 
     Parameters
@@ -122,8 +102,6 @@ def split_chunks(
         Maximum tokens of a chunk. Only a single character with more tokens exceeds it.
     overlap : int
         Maximum tokens that a chunk repeats of the one before it, in whole sentences or at least whole words.
-    tokenizer : Tokenizer, optional
-        Counts the tokens; one for four bytes by default.
 
     Returns
     -------
@@ -143,8 +121,7 @@ def split_chunks(
         raise ContextError(
             "chunks overlap by less than their size", field="overlap", got=overlap, allowed=f"0 to {most_tokens - 1}"
         )
-    counter = tokenizer or ByteTokenizer()
-    return tuple(_yield_chunks(_JointedText(text, *_find_joints(text), counter), most_tokens, overlap))
+    return tuple(_yield_chunks(_JointedText(*_find_joints(text), _sum_bytes(text)), most_tokens, overlap))
 
 
 def find_headings(text: str) -> list[tuple[int, str]]:
@@ -154,15 +131,24 @@ def find_headings(text: str) -> list[tuple[int, str]]:
 
 
 def _yield_chunks(whole: _JointedText, most: int, overlap: int) -> Iterator[Chunk]:
-    first = stop = 0
-    while stop < len(whole.text):
+    first, stop, length = 0, 0, len(whole.sizes) - 1
+    while stop < length:
         limit = whole.reach(first, most)
         if limit <= stop:  # no room for new text beside the repeated one: repeat nothing
             first = stop
             continue
-        end = limit if limit == len(whole.text) else whole.cut(first, stop, limit)
-        yield Chunk(first, end, whole.tokenizer.count(whole.text[first:end]))
+        end = limit if limit == length else whole.cut(first, stop, limit)
+        yield Chunk(first, end, whole.count(first, end))
         first, stop = whole.back(first, end, overlap), end
+
+
+def _sum_bytes(text: str) -> NDArray[np.int64]:
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+    sizes = np.ones(len(codes) + 1, np.int64)
+    sizes[0] = 0
+    for least in (0x80, 0x800, 0x10000):
+        sizes[1:] += codes >= least
+    return np.cumsum(sizes)
 
 
 def _find_joints(text: str) -> tuple[list[int], list[int]]:

@@ -5,41 +5,25 @@ from __future__ import annotations
 import io
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...ledger import JSON, compute_digest
-from .chunks import ByteTokenizer, Tokenizer, find_headings, split_chunks
+from .chunks import CHUNK_TOKENS, OVERLAP_TOKENS, TOKEN_RULE, count_tokens, find_headings, split_chunks
 from .terms import StemCounts
-from .vectors import Embedder, TextVectors
+from .vectors import VECTOR_LENGTH, VECTORS_NAME, TextVectors, embed_texts
 
 WINDOW_TOKENS = 48
 INDEX_FORMAT = 1
 """Increased whenever the same document would give other bytes, so that old cached indices are not read."""
 
 
-@dataclass(frozen=True)
-class Cutting:
-    """How documents are cut: the maximum tokens of a chunk, its overlap with the one before, and the tokenizer."""
-
-    most_tokens: int = 400
-    overlap: int = 40
-    tokenizer: Tokenizer = field(default_factory=ByteTokenizer)
-
-    def key(self, document: str, embedder: Embedder) -> str:
-        """Return the key of a document's index: the hash of everything that the index depends on."""
-        parts: JSON = [
-            INDEX_FORMAT,
-            document,
-            self.most_tokens,
-            self.overlap,
-            self.tokenizer.name,
-            embedder.name,
-            embedder.dimension,
-        ]
-        return f"index:{compute_digest(parts)}"
+def find_index_key(document: str) -> str:
+    """Return the key of a document's index: the hash of everything that the index depends on."""
+    parts: JSON = [INDEX_FORMAT, document, CHUNK_TOKENS, OVERLAP_TOKENS, TOKEN_RULE, VECTORS_NAME, VECTOR_LENGTH]
+    return f"index:{compute_digest(parts)}"
 
 
 @dataclass(frozen=True)
@@ -59,18 +43,16 @@ class Index:
     """The chunk of each window, ``[windows]``."""
 
     @classmethod
-    def of(cls, text: str, cutting: Cutting, embedder: Embedder) -> Index:
+    def of(cls, text: str) -> Index:
         """Cut a text, embed its chunks, and count the words of their windows."""
-        chunks = split_chunks(
-            text, most_tokens=cutting.most_tokens, overlap=cutting.overlap, tokenizer=cutting.tokenizer
-        )
+        chunks = split_chunks(text)
         bodies = [text[chunk.first : chunk.stop] for chunk in chunks]
         above = _find_headings_above(text, [chunk.first for chunk in chunks])
         windows, owners = _cut_windows(bodies, above)
         return cls(
             np.array(chunks, dtype=np.int64).reshape(len(chunks), 3),
-            cutting.tokenizer.count(text),
-            embedder.embed([f"{head}\n{body}" for head, body in zip(above, bodies, strict=True)]),
+            count_tokens(text),
+            embed_texts([f"{head}\n{body}" for head, body in zip(above, bodies, strict=True)]),
             StemCounts.of(windows),
             np.array(owners, dtype=np.int64),
         )

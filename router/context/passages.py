@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..calls.task import Sensitivity
-from .chunks import Tokenizer
+from .chunks import count_tokens
 from .index import Index
 from .terms import StemCounts, bm25_scores, split_words
 from .vectors import TextVectors
@@ -102,9 +102,7 @@ def score_by_words(query: str, sources: Sequence[PassageSource]) -> NDArray[np.f
     return best
 
 
-def gather_passages(
-    order: Sequence[Ranked], sources: Sequence[PassageSource], most_tokens: int, counter: Tokenizer
-) -> list[Passage]:
+def gather_passages(order: Sequence[Ranked], sources: Sequence[PassageSource], most_tokens: int) -> list[Passage]:
     """Return the best chunks that fit into `most_tokens`, best first; adjacent and overlapping chunks are joined."""
     passages: list[Passage] = []
     misfits = 0
@@ -117,7 +115,7 @@ def gather_passages(
         )
         text = source.text[first:stop]
         best = min([rank, *(passage.rank for passage in near)])
-        joined = Passage(source.document, first, stop, text, counter.count(text), source.sensitivity, best)
+        joined = Passage(source.document, first, stop, text, count_tokens(text), source.sensitivity, best)
         others = [passage for passage in passages if passage not in near]
         if sum(passage.tokens for passage in others) + joined.tokens <= most_tokens:
             passages = [*others, joined]

@@ -13,11 +13,9 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from ..calls.task import Sensitivity
 from ..errors import ContextError
-from .index import Cutting
+from .chunks import CHUNK_TOKENS
 from .redis_store import RedisStore, redact_address
 from .store import ByteStore, SqliteStore, StorePlace
-
-CHUNK_TOKENS = Cutting().most_tokens
 
 
 class DocumentSettings(BaseModel):

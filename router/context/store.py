@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
+from ...ledger.database import begin_immediate, enable_wal
 from ...ledger.files import make_file, make_folder
 from ..errors import ContextError, StoreUnusable
 
@@ -137,14 +138,7 @@ class SqliteStore:
     def _prepare(self) -> None:
         """Set the pragmas that SQLite does not store, and create the tables; other processes may do so concurrently."""
         self._connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-        for left in reversed(range(300)):
-            try:
-                self._connection.execute("PRAGMA journal_mode = WAL")
-                break
-            except sqlite3.OperationalError as error:
-                if "locked" not in str(error) or not left:
-                    raise
-                time.sleep(0.01)
+        enable_wal(self._connection)
         # The cache may lose its last writes in a power failure, but must stay intact. Deleted content is overwritten.
         for pragma in ("synchronous = NORMAL", "secure_delete = ON"):
             self._connection.execute(f"PRAGMA {pragma}")
@@ -234,17 +228,11 @@ class SqliteStore:
     @contextmanager
     def _hold_for_writing(self) -> Iterator[None]:
         """Hold a write transaction, which first writes the noted uses in their order."""
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
+        with begin_immediate(self._connection):
             used = [(key,) for key in self._touched]
             if used:
                 self._connection.executemany(f"UPDATE items SET used = {_NEXT} WHERE key = ? AND pinned = 0", used)
             yield
-            self._connection.execute("COMMIT")
-        except BaseException:  # also Ctrl-C, which is raised again after the rollback
-            with suppress(sqlite3.Error):
-                self._connection.execute("ROLLBACK")
-            raise
         self._touched.clear()
 
     @contextmanager

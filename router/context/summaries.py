@@ -10,8 +10,8 @@ from typing import TypeAlias
 from ...ledger import compute_digest
 from ..calls.task import Sensitivity
 from ..errors import SummaryRefused
-from .chunks import ByteTokenizer, Tokenizer, split_chunks
-from .vectors import HashedEmbedder
+from .chunks import TOKEN_RULE, count_tokens, split_chunks
+from .vectors import embed_texts
 
 Summarise: TypeAlias = Callable[[str, Sensitivity], Awaitable[str]]
 MAX_SUMMARY_RATIO = 0.8
@@ -36,23 +36,20 @@ class Summariser:
     window_tokens: int = 6000
     at_once: int = 4
 
-    def key(self, document: str, tokenizer: Tokenizer) -> str:
+    def key(self, document: str) -> str:
         """Return the key of a document's summary."""
-        return f"summary:{compute_digest([document, self.prompt, self.model, self.window_tokens, tokenizer.name])}"
+        return f"summary:{compute_digest([document, self.prompt, self.model, self.window_tokens, TOKEN_RULE])}"
 
 
 @dataclass(frozen=True)
 class Summary:
     """The summary of a document, with the document's label."""
 
-    document: str
     text: str
     sensitivity: Sensitivity
-    model: str
-    prompt: str
 
 
-async def summarise_text(text: str, label: Sensitivity, by: Summariser, counter: Tokenizer) -> str:
+async def summarise_text(text: str, label: Sensitivity, by: Summariser) -> str:
     """Return the summary of a text.
 
     Raises
@@ -60,12 +57,12 @@ async def summarise_text(text: str, label: Sensitivity, by: Summariser, counter:
     SummaryRefused
         If a summary is empty, or the summaries of the parts are hardly shorter than the text.
     """
-    tokens = counter.count(text)
+    tokens = count_tokens(text)
     while tokens > by.window_tokens:
-        pieces = split_chunks(text, most_tokens=by.window_tokens, overlap=0, tokenizer=counter)
+        pieces = split_chunks(text, most_tokens=by.window_tokens, overlap=0)
         parts = await _summarise_each([text[piece.first : piece.stop] for piece in pieces], label, by)
         text, before = "\n\n".join(parts), tokens
-        tokens = counter.count(text)
+        tokens = count_tokens(text)
         if tokens > MAX_SUMMARY_RATIO * before:
             raise SummaryRefused(
                 f"{len(parts)} summaries by {by.model} together have {tokens} tokens, of {before} in the text",
@@ -110,15 +107,15 @@ def extract_sentences(text: str, most_tokens: int = MAX_EXTRACT_TOKENS) -> str:
     """
     pieces = split_chunks(text, most_tokens=min(SENTENCE_TOKENS, most_tokens), overlap=0)
     sentences = list(dict.fromkeys(" ".join(text[piece.first : piece.stop].split()) for piece in pieces))
-    vectors = HashedEmbedder().embed(sentences).astype(float)
+    vectors = embed_texts(sentences).astype(float)
     middle = vectors.sum(axis=0)
     nearness = [
         round(float(vector @ middle), 6) for vector in vectors
     ]  # the last digits of a product depend on the machine
-    counter, left = ByteTokenizer(), most_tokens
+    left = most_tokens
     chosen: list[int] = []
     for place in sorted(range(len(sentences)), key=lambda place: (-nearness[place], place)):
-        tokens = counter.count(sentences[place] + " ")
+        tokens = count_tokens(sentences[place] + " ")
         if sentences[place] and tokens <= left:
             chosen.append(place)
             left -= tokens

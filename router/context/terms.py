@@ -56,15 +56,9 @@ class StemCounts:
     def of(cls, texts: Sequence[str]) -> StemCounts:
         """Count the stems of texts."""
         codes, lengths = hash_words([split_words(text) for text in texts])
-        owner = np.repeat(np.arange(len(texts)), lengths)
-        order = np.lexsort((codes, owner))
-        codes, owner = codes[order], owner[order]
-        new = np.ones(len(codes), dtype=bool)
-        new[1:] = (codes[1:] != codes[:-1]) | (owner[1:] != owner[:-1])
-        starts = np.flatnonzero(new)
-        counts = np.diff(np.append(starts, len(codes))).astype(np.int32)
-        bounds = np.searchsorted(owner[starts], np.arange(len(texts) + 1))
-        return cls(codes[starts], counts, bounds.astype(np.int64))
+        codes, owner, counts = count_codes(codes, np.repeat(np.arange(len(texts)), lengths))
+        bounds = np.searchsorted(owner, np.arange(len(texts) + 1))
+        return cls(codes, counts.astype(np.int32), bounds.astype(np.int64))
 
     @classmethod
     def joined(cls, parts: Sequence[StemCounts]) -> StemCounts:
@@ -134,6 +128,16 @@ def hash_words(texts: Sequence[Sequence[str]]) -> tuple[Codes, NDArray[np.int64]
         for word in text
     ]
     return np.array(hashes, dtype=np.uint64), np.array([len(text) for text in texts], dtype=np.int64)
+
+
+def count_codes(codes: Codes, owner: NDArray[np.int64]) -> tuple[Codes, NDArray[np.int64], NDArray[np.int64]]:
+    """Return each text's codes once, in order, the text of each (`owner`), and how often it occurs there."""
+    order = np.lexsort((codes, owner))
+    codes, owner = codes[order], owner[order]
+    new = np.ones(len(codes), dtype=bool)
+    new[1:] = (codes[1:] != codes[:-1]) | (owner[1:] != owner[:-1])
+    starts = np.flatnonzero(new)
+    return codes[starts], owner[starts], np.diff(np.append(starts, len(codes)))
 
 
 def mix_codes(codes: Codes, salt: int) -> Codes:

@@ -3,47 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .terms import Codes, hash_words, mix_codes, split_words
+from .terms import Codes, count_codes, hash_words, mix_codes, split_words
 
 TextVectors: TypeAlias = NDArray[np.float32]
+VECTOR_LENGTH = 512
+VECTORS_NAME = f"alphaloom-hashed-1/{VECTOR_LENGTH}"
+"""A part of the key of stored vectors; its number increases whenever vectors change."""
+SLOTS = 4
+WEIGHTS = (1.0, 0.5, 0.25)
+"""Weights of a word, of two adjacent words, and of a run of letters."""
 HASHING_BATCH = 64
 GRAM_LENGTHS = (3, 4, 5)
 SHORT_WORD_LETTERS = 3
 """Words of at most so many letters have a quarter of the weight: most are function words."""
 
 
-class Embedder(Protocol):
-    """Turns texts into vectors. Its name is part of the key of every stored vector, so each model needs its own."""
+def embed_texts(texts: Sequence[str]) -> TextVectors:
+    """Return rows of length 1, float32, ``[texts, VECTOR_LENGTH]``; all zero for a text without words.
 
-    @property
-    def name(self) -> str:
-        """Return the name, with a version that changes whenever vectors change."""
-        ...
-
-    @property
-    def dimension(self) -> int:
-        """Return the length of a vector."""
-        ...
-
-    def embed(self, texts: Sequence[str]) -> TextVectors:
-        """Return rows of length 1, float32, ``[texts, dimension]``; all zero for a text without content."""
-        ...
-
-
-class HashedEmbedder:
-    """Hashed n-grams of words and letters, weighted by 1 + log(count), under a sparse signed random projection.
-
-    It measures spelling, not meaning: "dividend" is near "dividends" and far from "payout".
-
-    Parameters
-    ----------
-    dimension : int
-        Length of a vector, a multiple of `SLOTS`.
+    They are hashed n-grams of words and letters, weighted by 1 + log(count), under a sparse signed random projection.
+    They measure spelling, not meaning: "dividend" is near "dividends" and far from "payout".
 
     Notes
     -----
@@ -51,57 +35,43 @@ class HashedEmbedder:
     "Sparser Johnson-Lindenstrauss Transforms", block construction). No weight depends on other texts, so vectors do not
     change with the collection.
     """
+    rows = [_embed_batch(texts[at : at + HASHING_BATCH]) for at in range(0, len(texts), HASHING_BATCH)]
+    return np.concatenate([np.zeros((0, VECTOR_LENGTH), np.float32), *rows])
 
-    SLOTS = 4
-    WEIGHTS = (1.0, 0.5, 0.25)
-    """Weights of a word, of two adjacent words, and of a run of letters."""
 
-    def __init__(self, dimension: int = 512) -> None:
-        self.dimension = dimension
-        self.name = f"alphaloom-hashed-1/{dimension}"
+def _embed_batch(texts: Sequence[str]) -> TextVectors:
+    words = [split_words(text) for text in texts]
+    codes, counts = hash_words(words)
+    owner = np.repeat(np.arange(len(texts)), counts)
+    short = np.array(
+        [len(word) <= SHORT_WORD_LETTERS and not word[0].isdigit() for line in words for word in line], dtype=bool
+    )
+    total = np.zeros((len(texts), VECTOR_LENGTH))
+    one, two, letters = WEIGHTS
+    for is_short in (False, True):
+        chosen = short == is_short
+        _add(total, mix_codes(codes[chosen], 1), owner[chosen], one / 4 if is_short else one)
+    within = owner[1:] == owner[:-1]
+    pairs = mix_codes(codes[:-1], 2) ^ mix_codes(codes[1:], 3)
+    _add(total, pairs[within], owner[1:][within], two)
+    for size in GRAM_LENGTHS:
+        _add(total, *_hash_grams(words, size), letters)
+    lengths = np.linalg.norm(total, axis=1, keepdims=True)
+    unit: TextVectors = np.divide(total, lengths, out=np.zeros_like(total), where=lengths > 0).astype(np.float32)
+    return unit
 
-    def embed(self, texts: Sequence[str]) -> TextVectors:
-        """Return rows of length 1, float32, ``[texts, dimension]``; all zero for a text without words."""
-        rows = [self._embed_batch(texts[at : at + HASHING_BATCH]) for at in range(0, len(texts), HASHING_BATCH)]
-        return np.concatenate([np.zeros((0, self.dimension), np.float32), *rows])
 
-    def _embed_batch(self, texts: Sequence[str]) -> TextVectors:
-        words = [split_words(text) for text in texts]
-        codes, counts = hash_words(words)
-        owner = np.repeat(np.arange(len(texts)), counts)
-        short = np.array(
-            [len(word) <= SHORT_WORD_LETTERS and not word[0].isdigit() for line in words for word in line], dtype=bool
-        )
-        total = np.zeros((len(texts), self.dimension))
-        one, two, letters = self.WEIGHTS
-        for is_short in (False, True):
-            chosen = short == is_short
-            self._add(total, mix_codes(codes[chosen], 1), owner[chosen], one / 4 if is_short else one)
-        within = owner[1:] == owner[:-1]
-        pairs = mix_codes(codes[:-1], 2) ^ mix_codes(codes[1:], 3)
-        self._add(total, pairs[within], owner[1:][within], two)
-        for size in GRAM_LENGTHS:
-            self._add(total, *_hash_grams(words, size), letters)
-        lengths = np.linalg.norm(total, axis=1, keepdims=True)
-        unit: TextVectors = np.divide(total, lengths, out=np.zeros_like(total), where=lengths > 0).astype(np.float32)
-        return unit
-
-    def _add(self, total: NDArray[np.float64], codes: Codes, owner: NDArray[np.int64], weight: float) -> None:
-        """Add n-grams of one kind to the vectors `total` of their texts (`owner`), in place."""
-        order = np.lexsort((codes, owner))
-        codes, owner = codes[order], owner[order]
-        new = np.ones(len(codes), dtype=bool)
-        new[1:] = (codes[1:] != codes[:-1]) | (owner[1:] != owner[:-1])
-        starts = np.flatnonzero(new)
-        counts = np.diff(np.append(starts, len(codes)))
-        weights = weight * (1.0 + np.log(counts))
-        block = self.dimension // self.SLOTS
-        for slot in range(self.SLOTS):
-            drawn = mix_codes(codes[starts], 10 + slot)
-            place = (drawn >> np.uint64(1)) % np.uint64(block) + np.uint64(slot * block)
-            signed = np.where(drawn & np.uint64(1), weights, -weights)
-            cells = owner[starts] * self.dimension + place.astype(np.int64)
-            total += np.bincount(cells, signed, total.size).reshape(total.shape)
+def _add(total: NDArray[np.float64], codes: Codes, owner: NDArray[np.int64], weight: float) -> None:
+    """Add n-grams of one kind to the vectors `total` of their texts (`owner`), in place."""
+    codes, owner, counts = count_codes(codes, owner)
+    weights = weight * (1.0 + np.log(counts))
+    block = VECTOR_LENGTH // SLOTS
+    for slot in range(SLOTS):
+        drawn = mix_codes(codes, 10 + slot)
+        place = (drawn >> np.uint64(1)) % np.uint64(block) + np.uint64(slot * block)
+        signed = np.where(drawn & np.uint64(1), weights, -weights)
+        cells = owner * VECTOR_LENGTH + place.astype(np.int64)
+        total += np.bincount(cells, signed, total.size).reshape(total.shape)
 
 
 def _hash_grams(words: Sequence[Sequence[str]], size: int) -> tuple[Codes, NDArray[np.int64]]:

@@ -178,7 +178,7 @@ class FailoverRun:
         """Ask one model; if it is late and hedging is allowed, a second one beside it."""
         hedged = self._call.hedged and not self._sent and not permit.trial
         twin = self._endpoints.find_twin(name, self._call.names) if hedged else None
-        usual = self._endpoints.usual_seconds(name)
+        usual = self._endpoints[name].latency.percentile()
         if twin is None or usual is None:
             return self._note_outcome(await self._attempt(name, permit))
         async with _hold_tasks(asyncio.ensure_future(self._attempt(name, permit))) as tasks:

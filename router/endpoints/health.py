@@ -60,7 +60,7 @@ async def find_silent_models(
 
 
 async def _find_hindrance(settings: ModelSettings, providers: Collection[str], environment: Mapping[str, str]) -> str:
-    if settings.model.partition("/")[0] in providers:
+    if settings.provider in providers:
         return ""
     try:
         require_connection(settings)
@@ -76,7 +76,7 @@ async def _find_hindrance(settings: ModelSettings, providers: Collection[str], e
 async def _look(
     settings: ModelSettings, providers: Collection[str], environment: Mapping[str, str]
 ) -> tuple[bool | None, str]:
-    if settings.model.partition("/")[0] in providers:
+    if settings.provider in providers:
         return True, "runs in this process, without a network"
     try:
         require_connection(settings)

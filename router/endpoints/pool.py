@@ -127,10 +127,6 @@ class Endpoints:
                 return
         endpoint.note_failure(permit, failure)
 
-    def usual_seconds(self, name: str) -> float | None:
-        """Return the 95th percentile of a model's latency in seconds; None before there are enough answers."""
-        return self._of[name].latency.percentile()
-
     def find_twin(self, name: str, names: Sequence[str]) -> str | None:
         """Return the next model that may be asked beside this one: same tier and kind of place, breaker closed."""
         for other in names:

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import math
 import re
 import ssl
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from functools import cache
 
 MAX_PROBE_BYTES = 1 << 22
 WAITING_METRIC = "vllm:num_requests_waiting"
-RUNNING_METRIC = "vllm:num_requests_running"
 CACHE_METRICS = ("vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc")
 """The share of the KV cache in use, 0 to 1, by its current and its former name."""
 MAX_CACHE_SHARE = 0.99
-_LABEL_PATTERN = r'\s*[a-zA-Z_]\w*\s*=\s*"(?:[^"\\\n]|\\.)*"\s*'
-_SAMPLE = re.compile(
-    rf"(?P<name>[a-zA-Z_:][\w:]*)\s*(?:\{{(?P<labels>(?:{_LABEL_PATTERN}(?:,{_LABEL_PATTERN})*,?)?\s*)\}})?\s+(?P<value>\S+)(?:\s+-?\d+)?"
-)
-_PAIR = re.compile(r'([a-zA-Z_]\w*)\s*=\s*"((?:[^"\\\n]|\\.)*)"')
-_ESCAPED = {r"\\": "\\", r"\"": '"', r"\n": "\n"}
 
 
 @dataclass(frozen=True)
@@ -133,10 +127,9 @@ def _load_roots() -> ssl.SSLContext:
 
 @dataclass(frozen=True)
 class Load:
-    """Calls that wait, calls that run, and the share of the KV cache in use, 0 to 1."""
+    """Calls that wait, and the share of the KV cache in use, 0 to 1."""
 
     waiting: float
-    running: float
     cache: float
 
     @property
@@ -151,36 +144,23 @@ def read_load(text: str) -> Load | None:
 
     A server with several engines reports each: their queues are summed, and the fullest cache counts.
     """
-    metrics: dict[str, list[float]] = {}
-    for name, _, value in read_samples(text):
-        if math.isfinite(value):
-            metrics.setdefault(name, []).append(value)
-    cache = next((metrics[name] for name in CACHE_METRICS if name in metrics), [0.0])
-    if WAITING_METRIC not in metrics:
-        return None
-    return Load(sum(metrics[WAITING_METRIC]), sum(metrics.get(RUNNING_METRIC, [])), max(cache))
+    waiting = list_values(text, WAITING_METRIC)
+    cache = next((values for name in CACHE_METRICS if (values := list_values(text, name))), [0.0])
+    return Load(sum(waiting), max(cache)) if waiting else None
 
 
 def read_prefix_hit_share(text: str) -> float | None:
     """Return the share of prompt tokens found in the prefix cache since the server's start; None where unreported."""
-    queries = sum(value for name, _, value in read_samples(text) if name == "vllm:prefix_cache_queries_total")
-    hits = sum(value for name, _, value in read_samples(text) if name == "vllm:prefix_cache_hits_total")
-    return hits / queries if queries > 0 and math.isfinite(hits) else None
+    queries = sum(list_values(text, "vllm:prefix_cache_queries_total"))
+    hits = sum(list_values(text, "vllm:prefix_cache_hits_total"))
+    return hits / queries if queries > 0 else None
 
 
-def read_samples(text: str) -> Iterator[tuple[str, Mapping[str, str], float]]:
-    """Yield name, labels and value of every sample; other lines are skipped."""
-    for line in text.split("\n"):
-        match = _SAMPLE.fullmatch(line.strip())
-        if match is None:
-            continue
-        try:
-            value = float(match["value"])
-        except ValueError:
-            continue
-        labels = {key: re.sub(r"\\.", _unescape, raw) for key, raw in _PAIR.findall(match["labels"] or "")}
-        yield match["name"], labels, value
-
-
-def _unescape(match: re.Match[str]) -> str:
-    return _ESCAPED.get(match[0], match[0])
+def list_values(text: str, metric: str) -> list[float]:
+    """Return the finite values of a metric's samples, whatever their labels; other lines are skipped."""
+    samples = re.findall(rf"^{metric}(?:\{{.*\}})?[ \t]+(\S+)", text, re.MULTILINE)
+    values = []
+    for sample in samples:
+        with contextlib.suppress(ValueError):
+            values.append(float(sample))
+    return list(filter(math.isfinite, values))

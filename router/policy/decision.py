@@ -18,7 +18,7 @@ from ..classifier.blocks import find_request
 from ..classifier.outcomes import AskedQuestion, OutcomeModel
 from ..config import ModelSettings, RouterConfig, Tier
 from ..errors import NoModel
-from .eligibility import Route, bar_reason, list_permitted_models
+from .eligibility import Route, bar_reason, require_permitted
 from .intents import collect_examples, infer_intent
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class Decider:
     def decide(self, question: RoutingQuestion) -> RoutingDecision:
         """Return the decision; the same signals give the same one.
 
-        Where no model may see the text, the decision has no model; the sender refuses (`list_permitted_models`).
+        Where no model may see the text, the decision has no model; the sender refuses (`require_permitted`).
         """
         reading = self.classifier.read(question.prompt)
         size = self._measure_call(question)
@@ -179,7 +179,7 @@ class Decider:
         NoModel
             If the task fits the context of no configured model.
         """
-        list_permitted_models(task, self.config.models, attested)
+        require_permitted(task, self.config.models, attested)
         sent = sum(len(message.content.encode(errors="replace")) for message in task.messages)
         decision = self.decide(
             RoutingQuestion(

@@ -22,22 +22,19 @@ class Route:
     fallbacks: tuple[str, ...]
 
 
-def list_permitted_models(
-    task: Task, models: Mapping[str, ModelSettings], attested: Collection[str] = ()
-) -> dict[str, ModelSettings]:
-    """Return the models that may see the task; `attested` names those whose proof holds.
+def require_permitted(task: Task, models: Mapping[str, ModelSettings], attested: Collection[str]) -> None:
+    """Refuse a task that no model may see; `attested` names the models whose proof holds.
 
     Raises
     ------
     Confidential
         If no configured model may see it.
     """
-    reasons = {
-        name: bar_reason(settings, task.sensitivity, task.jurisdiction, name in attested)
-        for name, settings in models.items()
-    }
-    here = {name: settings for name, settings in models.items() if not reasons[name]}
-    if not here and task.sensitivity != "confidential":
+    if not all(
+        bar_reason(settings, task.sensitivity, task.jurisdiction, name in attested) for name, settings in models.items()
+    ):
+        return
+    if task.sensitivity != "confidential":
         raise Confidential(
             f"a task ({task.role}, {task.intent}) may not leave {task.jurisdiction}, and no model there is set up",
             field="models",
@@ -48,15 +45,13 @@ def list_permitted_models(
             hint="Serve a model on a machine of yours and give it place: local, or name the region of one that is "
             "there.",
         )
-    if not here:
-        raise Confidential(
-            f"a confidential task ({task.role}, {task.intent}) may not leave this machine, and no model here is set up",
-            field="models",
-            got=[f"{name} ({settings.place})" for name, settings in models.items()],
-            allowed="a model with place: local, or place: attested with an attestation that holds",
-            hint="Serve a model on a machine of yours and give it place: local, or lower the task's sensitivity.",
-        )
-    return here
+    raise Confidential(
+        f"a confidential task ({task.role}, {task.intent}) may not leave this machine, and no model here is set up",
+        field="models",
+        got=[f"{name} ({settings.place})" for name, settings in models.items()],
+        allowed="a model with place: local, or place: attested with an attestation that holds",
+        hint="Serve a model on a machine of yours and give it place: local, or lower the task's sensitivity.",
+    )
 
 
 def bar_reason(settings: ModelSettings, sensitivity: Sensitivity, jurisdiction: str, proven: bool = False) -> str:

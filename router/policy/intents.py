@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ...ledger.files import read_given_text
 from ..classifier import INTENTS, PromptReading
-from ..errors import RouterError
+from ..errors import ExamplesRefused
 
 ROLE_INTENTS: Mapping[str, Mapping[str, float]] = {
     "idea": {"factor_idea": 1.0},
@@ -94,9 +94,8 @@ class OwnIntent(BaseModel):
             return self
         field = f"{FIELD}.{name}"
         if self.examples:
-            raise RouterError(
+            raise ExamplesRefused(
                 f"{field} has examples and a file",
-                code="bad_examples",
                 field=field,
                 got=str(self.file),
                 allowed="examples or file",
@@ -110,25 +109,23 @@ def check_intent_names(own: Mapping[str, OwnIntent]) -> None:
 
     Raises
     ------
-    RouterError
+    ExamplesRefused
         With the refused name.
     """
     reserved = {*INTENTS, *CALL_INTENTS}
     for name in own:
         if name in reserved or not name.isidentifier() or not name.islower():
             problem = "is an intent of ours" if name in reserved else "is no name of an intent"
-            raise RouterError(
+            raise ExamplesRefused(
                 f"{FIELD}: {name!r} {problem}",
-                code="bad_examples",
                 field=FIELD,
                 got=name,
                 allowed=f"small letters, digits and _, and none of {', '.join(sorted(reserved))}",
                 hint="Call it something else, such as options_surface.",
             )
     if len(own) > MAX_OWN_INTENTS:
-        raise RouterError(
+        raise ExamplesRefused(
             f"{FIELD} has too many intents",
-            code="bad_examples",
             field=FIELD,
             got=len(own),
             allowed=f"at most {MAX_OWN_INTENTS}",
@@ -141,7 +138,7 @@ def collect_examples(own: Mapping[str, OwnIntent]) -> dict[str, tuple[str, ...]]
 
     Raises
     ------
-    RouterError
+    ExamplesRefused
         If an intent has too few or too many examples, an example is empty or repeated, or a file cannot be read.
     """
     check_intent_names(own)
@@ -150,10 +147,9 @@ def collect_examples(own: Mapping[str, OwnIntent]) -> dict[str, tuple[str, ...]]
     for name, texts in examples.items():
         field = f"{FIELD}.{name}.examples"
         if not MIN_EXAMPLES <= len(texts) <= MAX_EXAMPLES:
-            raise RouterError(
+            raise ExamplesRefused(
                 f"{field}: {len(texts)} {'is' if len(texts) == 1 else 'are'} too "
                 f"{'few' if len(texts) < MIN_EXAMPLES else 'many'}",
-                code="bad_examples",
                 field=field,
                 got=len(texts),
                 allowed=f"{MIN_EXAMPLES} to {MAX_EXAMPLES} prompts",
@@ -168,9 +164,8 @@ def _check_texts(field: str, name: str, texts: Sequence[str], places: dict[str, 
     for number, text in enumerate(texts, 1):
         spelled = " ".join(text.casefold().split())
         if not any(letter.isalnum() for letter in spelled):
-            raise RouterError(
+            raise ExamplesRefused(
                 f"{field}: number {number} holds no word",
-                code="bad_examples",
                 field=field,
                 got=text[:100],
                 allowed="a prompt",
@@ -178,9 +173,8 @@ def _check_texts(field: str, name: str, texts: Sequence[str], places: dict[str, 
             )
         place = f"number {number} of {name}"
         if earlier := places.get(spelled):
-            raise RouterError(
+            raise ExamplesRefused(
                 f"{field}: number {number} is the same as {earlier}",
-                code="bad_examples",
                 field=field,
                 got=text[:100],
                 allowed="each prompt once, case and spacing aside",
@@ -194,9 +188,8 @@ def _read(field: str, path: Path) -> tuple[str, ...]:
         lines = read_given_text(path).splitlines()
     except (OSError, UnicodeDecodeError) as error:
         problem = getattr(error, "strerror", None) or "it is no UTF-8 text"
-        raise RouterError(
+        raise ExamplesRefused(
             f"{field}: cannot read {path}: {problem}",
-            code="bad_examples",
             field=field,
             got=str(path),
             allowed=f"a file of lines {EXAMPLE_LINE_FORM}",
@@ -211,9 +204,8 @@ def _parse_line(field: str, path: Path, number: int, line: str) -> str:
         if not isinstance(prompt, str):
             raise TypeError
     except (ValueError, TypeError, KeyError):
-        raise RouterError(
+        raise ExamplesRefused(
             f"{field}: line {number} of {path.name} holds no prompt",
-            code="bad_examples",
             field=field,
             got=line[:100],
             allowed=EXAMPLE_LINE_FORM,

@@ -21,7 +21,8 @@ from alphaloom.agents.questions import find_question_sensitivity
 from alphaloom.news import screen_text
 from alphaloom.router import Task
 from alphaloom.router.calls import find_strictest
-from alphaloom.router.context import CampaignDocument, ContextSettings, SqliteStore
+from alphaloom.router.context import CampaignDocument, ContextSettings
+from alphaloom.router.context.store import SqliteStore
 
 from ..router.context.texts import filing
 from .doubles import SMALL, Crash, Fuse, Lab

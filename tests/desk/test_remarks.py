@@ -185,6 +185,51 @@ def test_a_models_sentiment_stands_beside_how_far_a_source_is_believed(
     assert "good (openai/small)" in capsys.readouterr().out
 
 
+def answering(text: str) -> Callable[..., str]:
+    return lambda _messages, _seed: json.dumps({"answer": text})
+
+
+def look(capsys: pytest.CaptureFixture[str], *more: str) -> tuple[int, str]:
+    """Look at a small table, and return the exit code and what was printed."""
+    rows = [f"2024-01-{day:02},{name},10,11,9,10,{1000 + day}" for day in range(1, 21) for name in ("AAA", "BBB")]
+    Path("prices.csv").write_text("\n".join(["date,symbol,open,high,low,close,volume", *rows]))
+    capsys.readouterr()
+    code = run_command(["data", "look", "prices.csv", *more])
+    return code, capsys.readouterr().out
+
+
+@pytest.mark.parametrize("served", [answering("The table has 2 symbols.")], indirect=True)
+def test_a_question_about_a_table_is_answered_beside_its_figures(
+    capsys: pytest.CaptureFixture[str], served: Served
+) -> None:
+    plain, asked = json.loads(look(capsys, "--json")[1]), ["--ask", "How many symbols are there?"]
+    assert (look(capsys, *asked)[0], Path(".alphaloom").exists()) == (3, False), "no model is named"
+    name("router.yaml", {"small": local(served.address)})
+    told = json.loads(look(capsys, *asked, "--json")[1])
+    marked = {"by": "model", "text": "The table has 2 symbols.", "model": "openai/small", "withheld": ""}
+    assert told.pop("answer") == {"question": asked[1], **marked}
+    assert told == plain, "its own figures are what they were"
+    code, text = look(capsys, *asked)
+    assert (code, len(served.bodies)) == (0, 1), "asked once"
+    assert text.splitlines()[-1] == "a model's words, from the lines above: The table has 2 symbols. (openai/small)"
+    given = json.loads(json.loads(served.bodies[0])["messages"][-1]["content"])["facts"].splitlines()
+    assert given[:3] == text.splitlines()[:3]
+    assert "field close: unit price, 100.0 % filled, lowest 10, highest 10" in given
+    assert run_command(["models", "spend", "latest", "--json"]) == 0
+    assert list(json.loads(capsys.readouterr().out)["by_question"]) == ["data/data_lookup"]
+
+
+@pytest.mark.parametrize("served", [answering("There are 7 gaps.")], indirect=True)
+def test_an_answer_with_a_made_up_figure_is_withheld_and_silence_is_an_error(
+    capsys: pytest.CaptureFixture[str], served: Served
+) -> None:
+    asked = ["--ask", "How many gaps are there?"]
+    code, text = look(capsys, *asked, "--router", name("r.yaml", {"small": local(served.address)}))
+    assert (code, "There are 7" in text, "not given: 7" in text) == (0, False, True)
+    code, text = look(capsys, *asked, "--router", name("away.yaml", {"small": local("http://127.0.0.1:9/v1")}))
+    assert (code, "20 days of 2 symbols" in text, "withheld: no model gave it" in text) == (3, True, True)
+
+
 @pytest.fixture
 def closing(tmp_path: Path) -> Iterator[tuple[Ledger, Path]]:
     """Return a record with a run whose results are written, and the run's folder."""

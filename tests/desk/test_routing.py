@@ -124,7 +124,7 @@ def test_what_is_wrong_is_told(words: list[str], file: str | None, said: str, ca
 def test_an_intent_of_ones_own_is_told_and_how_well_its_examples_tell_it(
     told: Callable[..., Any], capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(own_intents, "_cache", lambda: tmp_path / "cache")
+    monkeypatch.setattr(own_intents, "find_cache", lambda _: tmp_path / "cache")
     words = ("the smile of", "skew in", "calendar arbitrage in", "the wings of", "what vega says of")
     examples = json.dumps([f"Plot {word} the vol surface" for word in words])
     Path("router.yaml").write_text(f"{ROUTER}routing: {{own_intents: {{surface: {{examples: {examples}}}}}}}\n")

@@ -11,8 +11,9 @@ from pydantic import BaseModel, ConfigDict
 
 from alphaloom.ledger import Ledger, Run
 from alphaloom.router import Message, Router, RouterConfig, Task
-from alphaloom.router.testing import ScriptedModel, ScriptedReply
 from alphaloom.router.timing import Timing
+
+from .scripted import ScriptedModel, ScriptedReply
 
 
 class Idea(BaseModel):

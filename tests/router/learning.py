@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from alphaloom.router.config import Tier
-from alphaloom.router.policy.learning import TIERS, Bounds, Learner, Prior, TierOutcome, Way
+from alphaloom.router.config import LearningSettings, Tier
+from alphaloom.router.policy.learning import TIERS, Learner, TierOutcome, Way
 
 Cell: TypeAlias = tuple[str, str]
 Laws: TypeAlias = Mapping[Cell, Mapping[Tier, float]]
@@ -20,14 +20,14 @@ PRICE: dict[Tier, float] = {"local": 0.0004, "frontier": 0.01}
 FAILURE = 0.002
 """US dollars of an invalid reply beside its price: the time of who waits."""
 LAWS: dict[Cell, tuple[float, float, float]] = {
-    ("summary", "easy"): (0.95, 0.97, 0.99),
-    ("summary", "hard"): (0.55, 0.80, 0.96),
-    ("factor", "easy"): (0.80, 0.30, 0.97),
-    ("factor", "hard"): (0.25, 0.10, 0.92),
-    ("critique", "easy"): (0.35, 0.85, 0.96),
-    ("critique", "hard"): (0.05, 0.60, 0.90),
-    ("code", "easy"): (0.10, 0.10, 0.95),
-    ("code", "hard"): (0.03, 0.03, 0.85),
+    ("summary", "low"): (0.95, 0.97, 0.99),
+    ("summary", "high"): (0.55, 0.80, 0.96),
+    ("factor", "low"): (0.80, 0.30, 0.97),
+    ("factor", "high"): (0.25, 0.10, 0.92),
+    ("critique", "low"): (0.35, 0.85, 0.96),
+    ("critique", "high"): (0.05, 0.60, 0.90),
+    ("code", "low"): (0.10, 0.10, 0.95),
+    ("code", "high"): (0.03, 0.03, 0.85),
 }
 """Success of the local model in the first and in the second half, and of the frontier model."""
 
@@ -65,7 +65,7 @@ class World:
         self, way: Way, cell: Cell, now: Laws, luck: np.random.Generator, learn: Callable[[TierOutcome], None]
     ) -> bool:
         """Return whether one ask by one way ends in a valid reply."""
-        self.below_floor += way == "local" and cell[1] == "hard" and now[cell]["local"] < Bounds().floor
+        self.below_floor += way == "local" and cell[1] == "high" and now[cell]["local"] < LearningSettings().floor
         tiers: tuple[Tier, ...] = TIERS if way == "cascade" else (way,)
         for tier in tiers:
             success, price = bool(luck.random() < now[cell][tier]), PRICE[tier] * float(luck.gamma(4, 0.25))
@@ -81,6 +81,7 @@ def always(way: Way) -> Strategy:
     return lambda key, cell, now: way
 
 
-def learner(seed: int, **bounds: object) -> Learner:
-    """Return a learner that begins with the defaults' beliefs."""
-    return Learner(Prior(half_life=HALF_LIFE), Bounds.model_validate({"failure_usd": FAILURE, **bounds}), seed)
+def learner(seed: int, **limits: object) -> Learner:
+    """Return a learner that has seen nothing."""
+    settings = LearningSettings.model_validate({"half_life": HALF_LIFE, **limits})
+    return Learner(settings, seed, failure_usd=FAILURE)

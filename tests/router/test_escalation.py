@@ -12,7 +12,8 @@ from alphaloom.ledger import Ledger
 from alphaloom.router import AccessRefused, ReplyRefused, Router, Task
 from alphaloom.router.calls.recorded_calls import ROUTE_EVENT
 from alphaloom.router.endpoints.failures import ServerRefused
-from alphaloom.router.testing import ScriptedModel, ScriptedReply
+
+from .scripted import ScriptedModel, ScriptedReply
 
 Make = Callable[..., Task]
 Build = Callable[..., Router]

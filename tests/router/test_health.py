@@ -2,18 +2,17 @@ import asyncio
 import http.server
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from alphaloom.router import NoModel, Router
+from alphaloom.router import NoModel
 from alphaloom.router.config import ModelSettings
 from alphaloom.router.endpoints.health import find_silent_models, probe_model, refuse_keyless
 
 from .servers import Server as Chat
 
-Build = Callable[..., Router]
 asked: list[tuple[str, str | None]] = []
 
 
@@ -54,46 +53,47 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def look(build: Build, environment: dict[str, str] | None = None, **model: Any) -> tuple[bool | None, str]:
-    (health,) = asyncio.run(build(environment, models={"it": {"model": "hosted_vllm/tiny"} | model}).probe())
+def look(environment: dict[str, str] | None = None, **model: Any) -> tuple[bool | None, str]:
+    settings = ModelSettings.model_validate({"model": "hosted_vllm/tiny"} | model)
+    health = asyncio.run(probe_model("it", settings, ["double"], environment or {}))
     return health.answers, health.detail
 
 
-def test_a_provider_of_this_process_answers(build: Build) -> None:
-    assert look(build, model="double/small") == (True, "runs in this process, without a network")
+def test_a_provider_of_this_process_answers() -> None:
+    assert look(model="double/small") == (True, "runs in this process, without a network")
 
 
-def test_a_server_is_asked_for_its_models_and_for_nothing_else(build: Build, address: str) -> None:
-    answers, detail = look(build, {"K": "sk-1"}, api_base=f"{address}/v1/", api_key_env="K")
+def test_a_server_is_asked_for_its_models_and_for_nothing_else(address: str) -> None:
+    answers, detail = look({"K": "sk-1"}, api_base=f"{address}/v1/", api_key_env="K")
     assert answers is True
     assert "sk-1" not in detail
     assert asked == [("/v1/models", "Bearer sk-1")]
 
 
 @pytest.mark.parametrize(("folder", "words"), [("closed", "refuses the key"), ("broken", "fails (500)")])
-def test_a_server_that_refuses_does_not_answer(build: Build, address: str, folder: str, words: str) -> None:
-    answers, detail = look(build, api_base=f"{address}/{folder}")
+def test_a_server_that_refuses_does_not_answer(address: str, folder: str, words: str) -> None:
+    answers, detail = look(api_base=f"{address}/{folder}")
     assert answers is False
     assert words in detail
 
 
-def test_a_redirection_is_not_followed(build: Build, address: str) -> None:
-    assert look(build, api_base=f"{address}/away")[0] is False
+def test_a_redirection_is_not_followed(address: str) -> None:
+    assert look(api_base=f"{address}/away")[0] is False
     assert [path for path, _ in asked] == ["/away/models"]
 
 
-def test_a_dead_address_is_said(build: Build) -> None:
-    answers, detail = look(build, api_base=f"http://127.0.0.1:{free_port()}/v1")
+def test_a_dead_address_is_said() -> None:
+    answers, detail = look(api_base=f"http://127.0.0.1:{free_port()}/v1")
     assert answers is False
     assert "does not answer" in detail
 
 
-def test_a_paid_model_is_not_asked(build: Build) -> None:
-    assert look(build, {"K": "sk-1"}, model="openai/gpt", api_key_env="K") == (
+def test_a_paid_model_is_not_asked() -> None:
+    assert look({"K": "sk-1"}, model="openai/gpt", api_key_env="K") == (
         None,
         "not asked: that would be a paid call; K is set",
     )
-    assert look(build, model="openai/gpt", api_key_env="K")[0] is False
+    assert look(model="openai/gpt", api_key_env="K")[0] is False
 
 
 def model(**given: Any) -> ModelSettings:
@@ -134,8 +134,8 @@ def test_what_a_server_of_ones_own_spared_by_its_prefix_cache_is_told() -> None:
     assert health.detail.endswith("; 25% of its prompt tokens came from its prefix cache")
 
 
-def test_a_provider_that_is_never_asked_is_said_before_a_run(build: Build) -> None:
-    answers, detail = look(build, model="cohere/command-r")
+def test_a_provider_that_is_never_asked_is_said_before_a_run() -> None:
+    answers, detail = look(model="cohere/command-r")
     assert answers is False
     assert "LiteLLM would connect to cohere by itself" in detail
     settings = {"it": ModelSettings(model="cohere/command-r")}

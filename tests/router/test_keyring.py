@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from alphaloom.extras import install_hint
 from alphaloom.ledger import Ledger
 from alphaloom.router import ModelSettings, NoModel, Router, RouterConfig, Task
+from alphaloom.router.endpoints.health import probe_model
 
 from .served import chatting
 
@@ -60,7 +61,8 @@ def test_a_model_is_asked_with_the_key_of_the_keyring_and_nobody_else_learns_it(
         router = Router(RouterConfig.model_validate({"models": {"near": model}}), ledger, environment={})
 
         async def once() -> None:
-            assert [state.answers for state in await router.probe()] == [True]
+            settings = ModelSettings.model_validate(model)
+            assert (await probe_model("near", settings, [], {})).answers
             await router.ask(task())
             with pytest.raises(NoModel, match="holds the key of a model"):
                 await router.ask(task(f"my key is {SECRET}"))

@@ -112,7 +112,8 @@ import json, httpx, tempfile, logging
 from datetime import UTC, datetime
 from pathlib import Path
 from alphaloom.ledger import Ledger, Run
-from alphaloom.router import Message, Router, RouterConfig, Task, load_litellm
+from alphaloom.router import Message, Router, RouterConfig, Task
+from alphaloom.router.calls.providers import load_litellm
 from alphaloom.router.calls import providers
 from pydantic import BaseModel
 

@@ -24,9 +24,9 @@ from alphaloom.router.redaction import (
     hold_own_call,
     redact_text,
 )
-from alphaloom.router.testing import ScriptedModel, ScriptedReply
 
 from ..growth import linear
+from .scripted import ScriptedModel, ScriptedReply
 
 TICKERS = ["AAPL", "MSFT", "F", "BRK.B", "7203.T", "0700.HK", "GOOGL"]
 AMOUNTS = ["12,000", "3,400", "+500", "-77", "0.035", "1'250'000", "$2.5", "12.75"]

@@ -20,7 +20,8 @@ from alphaloom.router.config import (
     RoutingSettings,
     TenantBudget,
 )
-from alphaloom.router.testing import ScriptedModel, ScriptedReply
+
+from .scripted import ScriptedModel, ScriptedReply
 
 CLASSES: tuple[type[BaseModel], ...] = (
     RouterConfig, RoutingSettings, LearningSettings, ModelBudget, TenantBudget, HealthSettings, ModelSettings,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from ....ledger import SettingsError
+from ...errors import DeskError
 from ...facts.model_spend import REMARK_MODELS
 from ...facts.standing import DEFAULT_WORKSPACE
 
@@ -142,6 +143,28 @@ class RemarkSource:
             remarks = commentator.ask(ledger, run, questions)
             ledger.runs.finish(run, "done")
         return remarks
+
+    def require(self, purpose: str, questions: Sequence[RemarkQuestion]) -> list[ModelRemark]:
+        """Return the remarks as `ask` does; refuse where no model is named for them.
+
+        Raises
+        ------
+        DeskError
+            With the role whose tier has no model.
+        """
+        remarks = self.ask(purpose, questions)
+        if remarks is not None:
+            return remarks
+        role = questions[0].role if questions else "report"
+        raise DeskError(
+            "no model is named that may answer",
+            field="--router",
+            got=str(self.place) if self.place else "no router.yaml",
+            allowed=f"a file with a model of tier local, or with roles: {{{role}: frontier}}",
+            hint=ROUTER_FILE_HINT,
+            code="no_model",
+            exit_code=3,
+        )
 
     def _build_commentator(self, named: NamedModels) -> Commentator:
         """Return the commentator, with the terms of a campaign's agents."""

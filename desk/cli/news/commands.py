@@ -12,7 +12,7 @@ import typer
 from ...facts.standing import DEFAULT_WORKSPACE
 from ...figures import plural
 from ..console import mask_unprintable, print_object, print_plain, stderr_console
-from ..models.router_file import ROUTER_FILE_HINT, ConfidentialOption, RemarkFile, RemarkSource
+from ..models.router_file import ConfidentialOption, RemarkFile, RemarkSource
 from ..options import AsJson, By, Workspace, signer_name
 
 if TYPE_CHECKING:
@@ -167,23 +167,12 @@ def sentiment(
     The model's reading stands beside how far the source is believed. It is a model's claim: it is kept with the record
     of calls only, and no agent, factor or result is told of it. Texts that are held back are not asked about.
     """
-    from ...errors import DeskError
     from ...remarks import RemarkQuestion
     from .output import print_sentiment
 
     page = _search(workspace, words, symbols, (since, as_of), limit)
     source = RemarkSource(router, workspace, confidential)
-    remarks = source.ask("sentiment", [RemarkQuestion.about_news(item) for item in page.items])
-    if remarks is None:
-        raise DeskError(
-            "no model is named that may say what texts mean",
-            field="--router",
-            got=str(source.place) if source.place else None,
-            allowed="a file with a model of tier local, or a tier for the role news",
-            hint=f"{ROUTER_FILE_HINT} Sentiment is asked of the local tier, unless roles.news says otherwise.",
-            code="no_model",
-            exit_code=3,
-        )
+    remarks = source.require("sentiment", [RemarkQuestion.about_news(item) for item in page.items])
     if as_json:
         rows = [item.record() | {"remark": remark.record()} for item, remark in zip(page.items, remarks, strict=True)]
         print_object({"count": len(rows), "total": page.total, "items": rows})

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ...errors import DeskError
 from ...facts.standing import DEFAULT_WORKSPACE
 from ...figures import plural
 from ..console import print_object, print_plain
@@ -67,17 +66,8 @@ def _retell(
     if len(account.text) > MAX_RETOLD_CHARS:
         why = f"the account has {len(account.text):,} characters, and at most {MAX_RETOLD_CHARS:,} are retold"
         return ModelRemark(text="", model="", withheld=why)
-    remarks = source.ask("retell", [RemarkQuestion.about_account(account)])
-    if not remarks:
-        raise DeskError(
-            "No model is named that may say it in other words.",
-            field="--router",
-            got=str(source.place or "no router.yaml"),
-            allowed="a router.yaml or campaign file with a model of tier local, or with roles: {report: frontier}",
-            hint="docs/how-to/choose-models.md has one. The account needs no model: leave --rephrase out.",
-            code="no_model",
-        )
-    return remarks[0]
+    (remark,) = source.require("retell", [RemarkQuestion.about_account(account)])
+    return remark
 
 
 def _print_account(account: DecisionAccount, remark: ModelRemark | None) -> None:

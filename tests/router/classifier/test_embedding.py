@@ -16,8 +16,8 @@ from alphaloom.router import RouterConfig
 from alphaloom.router.classifier import INTENTS, embedding, fit
 from alphaloom.router.classifier.embedding import EmbeddingVectors
 from alphaloom.router.classifier.model import Classifier, WeightTable
-from alphaloom.router.classifier.own_intents import OwnClassifier, take_one_per_template
-from alphaloom.router.classifier.training_prompts import Example, read_examples
+from alphaloom.router.classifier.own_intents import OwnClassifier
+from alphaloom.router.classifier.training_prompts import Example, read_examples, take_one_per_template
 from alphaloom.router.errors import RouterError
 from alphaloom.router.policy.decision import Decider, RoutingQuestion
 
@@ -54,7 +54,7 @@ def test_a_path_starts_from_the_folder_of_its_file(tmp_path: Path) -> None:
 
 
 def test_the_router_reads_by_it(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding, "_cache", lambda: tmp_path)
+    monkeypatch.setattr(embedding, "find_cache", lambda _: tmp_path)
     config = RouterConfig.model_validate({"models": MODELS, "routing": {"embedding": str(tiny)}})
     decision = Decider(config).decide(RoutingQuestion(prompt="Which field holds the traded volume in shares?"))
     assert decision.signals["classifier"].startswith("embedding-")

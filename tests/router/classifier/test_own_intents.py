@@ -15,8 +15,8 @@ from alphaloom.ledger import read_settings
 from alphaloom.router import RouterConfig
 from alphaloom.router.classifier import INTENTS, fit, own_intents
 from alphaloom.router.classifier.model import Classifier
-from alphaloom.router.classifier.own_intents import OwnClassifier, take_one_per_template
-from alphaloom.router.classifier.training_prompts import read_examples
+from alphaloom.router.classifier.own_intents import OwnClassifier
+from alphaloom.router.classifier.training_prompts import read_examples, take_one_per_template
 from alphaloom.router.errors import RouterError
 from alphaloom.router.policy.decision import Decider, RoutingQuestion
 
@@ -44,7 +44,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Keep what is made for these tests away from the user's."""
     with pytest.MonkeyPatch.context() as patch:
         folder = tmp_path_factory.mktemp("own")
-        patch.setattr(own_intents, "_cache", lambda: folder)
+        patch.setattr(own_intents, "find_cache", lambda _: folder)
         yield folder
 
 

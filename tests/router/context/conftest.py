@@ -1,14 +1,17 @@
 """Stores of either kind; a Redis server on this machine is the only thing that is reached."""
 
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from alphaloom.router.context import ByteStore, ContextCache, RedisStore, SqliteStore
+from alphaloom.router.context import ByteStore, ContextCache, index
+from alphaloom.router.context.redis_store import RedisStore
+from alphaloom.router.context.store import SqliteStore
+from alphaloom.router.context.vectors import TextVectors, embed_texts
 
 from . import redis_server
 from .redis_server import RedisServer
@@ -59,7 +62,25 @@ def store(fresh: Callable[[], Opener]) -> Iterator[ByteStore]:
 
 
 @pytest.fixture
-def cache(tmp_path: Path) -> Iterator[ContextCache]:
+def file(tmp_path: Path) -> Iterator[SqliteStore]:
     store = SqliteStore(tmp_path / "context.db")
-    yield ContextCache(store)
+    yield store
     store.close()
+
+
+@pytest.fixture
+def cache(file: SqliteStore) -> ContextCache:
+    return ContextCache(file)
+
+
+@pytest.fixture
+def embedded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the list of the texts that are embedded for indices from now on."""
+    texts: list[str] = []
+
+    def embed(batch: Sequence[str]) -> TextVectors:
+        texts.extend(batch)
+        return embed_texts(batch)
+
+    monkeypatch.setattr(index, "embed_texts", embed)
+    return texts

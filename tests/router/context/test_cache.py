@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Sequence
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -12,8 +10,10 @@ import numpy as np
 import pytest
 
 from alphaloom.router import Confidential, RouterError
-from alphaloom.router.context import ByteStore, CacheLimits, ContextCache, Cutting, HashedEmbedder, SqliteStore
-from alphaloom.router.context.vectors import TextVectors
+from alphaloom.router.context import ByteStore, ContextCache, Document, Passage
+from alphaloom.router.context.index import find_index_key
+from alphaloom.router.context.store import SqliteStore
+from alphaloom.router.context.vectors import VECTOR_LENGTH, VECTORS_NAME, embed_texts
 from alphaloom.router.errors import ContextError, SecretFound, StoreUnusable
 
 from .texts import filing
@@ -24,41 +24,23 @@ def is_unknown(said: str | None = None) -> pytest.RaisesExc[ContextError]:
     return pytest.raises(ContextError, match=said, check=lambda error: error.code == "unknown_document")
 
 
-class Counting(HashedEmbedder):
-    """The built-in embedder, which counts what it was asked for."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.texts = 0
-
-    def embed(self, texts: Sequence[str]) -> TextVectors:
-        self.texts += len(texts)
-        return super().embed(texts)
+def find(cache: ContextCache, document: Document) -> list[Passage]:
+    return cache.retrieve("net sales", [document], most_tokens=800)
 
 
-def test_a_document_is_worked_out_once_whoever_adds_it(store: ByteStore) -> None:
-    embedder = Counting()
-    document = ContextCache(store, embedder).add(filing(1), sensitivity="public")
+def test_a_document_is_worked_out_once_whoever_adds_it(store: ByteStore, embedded: list[str]) -> None:
+    document = ContextCache(store).add(filing(1), sensitivity="public")
     assert document.id == sha256(filing(1).encode()).hexdigest()
-    assert embedder.texts == document.chunks > 5
-    other = ContextCache(store, embedder)
-    assert other.add(filing(1), sensitivity="public") == other.document(document.id) == document
-    assert embedder.texts == document.chunks
-    assert other.statistics.hits == 2
-    assert other.statistics.misses == 0
-    assert other.statistics.seconds_saved > 0
+    chunks = len(embedded)
+    assert chunks > 5
+    other = ContextCache(store)
+    assert other.add(filing(1), sensitivity="public") == document
+    assert find(other, document)
+    assert len(embedded) == chunks
 
 
-def test_another_way_to_cut_or_embed_is_another_index(cache: ContextCache, tmp_path: Path) -> None:
-    first = cache.add(filing(1), sensitivity="public")
-    store = SqliteStore(tmp_path / "context.db")
-    finer = ContextCache(store, cutting=Cutting(100, 10)).add(filing(1), sensitivity="public")
-    longer = Counting()
-    longer.name = "another"
-    assert ContextCache(store, longer).document(first.id) == first
-    assert longer.texts == first.chunks < finer.chunks
-    assert store.size().items == 4
-    store.close()
+def test_an_index_of_an_earlier_version_is_found_under_its_key() -> None:
+    assert find_index_key("0" * 64)[:22] == "index:39235d278e23e409"
 
 
 def test_a_label_only_rises_and_travels_with_every_passage(store: ByteStore) -> None:
@@ -68,14 +50,14 @@ def test_a_label_only_rises_and_travels_with_every_passage(store: ByteStore) -> 
     assert cache.add(filing(1), sensitivity="internal").sensitivity == "confidential"
     passages = cache.retrieve("net sales rose", [public], most_tokens=800)
     assert {passage.sensitivity for passage in passages} == {"confidential"}
-    cache.trim(0)
+    store.trim(0)
     assert cache.add(filing(1), sensitivity="public").sensitivity == "confidential"
 
 
 def test_a_lost_label_counts_as_the_strictest(store: ByteStore) -> None:
     document = ContextCache(store).add(filing(1), sensitivity="public")
     store.drop(f"public:{document.id}")
-    assert ContextCache(store).document(document.id).sensitivity == "confidential"
+    assert {passage.sensitivity for passage in find(ContextCache(store), document)} == {"confidential"}
 
 
 class Elsewhere(SqliteStore):
@@ -117,11 +99,11 @@ def test_a_lease_from_a_time_to_come_counts_for_nothing(tmp_path: Path) -> None:
     "secret",
     ["-----BEGIN RSA PRIVATE KEY-----", "AKIA" + "Q7" * 8, "sk-" + "a1" * 16, "redis://me:hunter2@10.0.0.1/0"],
 )
-def test_a_text_with_a_secret_is_not_kept(cache: ContextCache, secret: str) -> None:
+def test_a_text_with_a_secret_is_not_kept(cache: ContextCache, file: SqliteStore, secret: str) -> None:
     with pytest.raises(SecretFound, match="not kept") as caught:
         cache.add(f"notes: {secret} and more", sensitivity="internal")
     assert secret not in str(caught.value)
-    assert cache.size().items == 0
+    assert file.size().items == 0
 
 
 @pytest.mark.parametrize(("text", "said"), [(" \n", "nothing to read"), ("a\ud800", "not Unicode")])
@@ -130,27 +112,26 @@ def test_what_cannot_be_read_is_refused(cache: ContextCache, text: str, said: st
         cache.add(text, sensitivity="public")
 
 
-def test_what_was_dropped_is_said_and_an_index_alone_is_made_again(cache: ContextCache) -> None:
+def test_what_was_dropped_is_said_and_an_index_alone_is_made_again(cache: ContextCache, file: SqliteStore) -> None:
     document = cache.add(filing(1), sensitivity="public")
-    before = cache.retrieve("net sales", [document], most_tokens=800)
-    cache._shelf.store.drop(Cutting().key(document.id, HashedEmbedder()))
-    assert cache.retrieve("net sales", [document], most_tokens=800) == before
-    cache.forget(document)
-    assert cache.size().items == 0
+    before = find(cache, document)
+    file.drop(find_index_key(document.id))
+    assert find(cache, document) == before
+    file.trim(0)
     with is_unknown("Add it again"):
-        cache.document(document.id)
+        find(cache, document)
 
 
-def test_a_damaged_value_is_made_again(store: ByteStore) -> None:
+def test_a_damaged_value_is_made_again(store: ByteStore, embedded: list[str]) -> None:
     document = ContextCache(store).add(filing(1), sensitivity="public")
-    key = Cutting().key(document.id, HashedEmbedder())
+    before = find(ContextCache(store), document)
+    key, chunks = find_index_key(document.id), len(embedded)
     body = bytearray(store.get(key) or b"")
     body[len(body) // 2] ^= 1
     store.drop(key)
     store.put(key, bytes(body))
-    cache = ContextCache(store)
-    assert cache.document(document.id) == document
-    assert cache.statistics.damaged == 1
+    assert find(ContextCache(store), document) == before
+    assert len(embedded) == 2 * chunks
 
 
 def test_the_oldest_documents_make_room(tmp_path: Path) -> None:
@@ -158,14 +139,14 @@ def test_the_oldest_documents_make_room(tmp_path: Path) -> None:
     one = ContextCache(store)
     first = one.add(filing(1), sensitivity="public")
     room = int(store.size().bytes * 2.5)
-    cache = ContextCache(store, limits=replace(CacheLimits(), most_bytes=room))
-    cache.add(filing(2), sensitivity="public")
-    cache.document(first.id)
+    cache = ContextCache(store, most_bytes=room)
+    second = cache.add(filing(2), sensitivity="public")
+    assert find(cache, first)
     cache.add(filing(3), sensitivity="public")
     assert store.size().bytes <= room
-    assert cache.document(first.id) == first
+    assert find(cache, first)
     with is_unknown():
-        cache.document(sha256(filing(2).encode()).hexdigest())
+        find(cache, second)
     store.close()
 
 
@@ -181,21 +162,19 @@ def test_a_file_that_is_no_cache_is_said(tmp_path: Path) -> None:
 
 
 def test_vectors_are_of_length_one_and_hang_on_nothing_else() -> None:
-    embedder = HashedEmbedder()
     texts = ["Net sales rose.", "", "Dividends were paid in March 2024.", "\U0001f600 \u03b1\u03b2"]
-    vectors = embedder.embed(texts)
+    vectors = embed_texts(texts)
     assert vectors.dtype == np.float32
-    assert vectors.shape == (4, embedder.dimension)
+    assert vectors.shape == (4, VECTOR_LENGTH)
     assert np.linalg.norm(vectors, axis=1) == pytest.approx([1, 0, 1, 1], abs=1e-6)
-    assert (embedder.embed(texts[2:]) == vectors[2:]).all()
-    near, far = embedder.embed(["The dividend was paid", "Rockets and submarines"]) @ vectors[2]
+    assert (embed_texts(texts[2:]) == vectors[2:]).all()
+    near, far = embed_texts(["The dividend was paid", "Rockets and submarines"]) @ vectors[2]
     assert near > far + 0.2
-    assert embedder.embed([]).shape == (0, embedder.dimension)
+    assert embed_texts([]).shape == (0, VECTOR_LENGTH)
 
 
 def test_vectors_stay_as_they_are_under_their_name() -> None:
     """Whoever changes a vector must change the name, or caches would mix two kinds."""
-    embedder = HashedEmbedder()
-    assert embedder.name == "alphaloom-hashed-1/512"
-    vector = embedder.embed(["Free cash flow was $1,204.5 million, 12 % above the year before."])[0]
+    assert VECTORS_NAME == "alphaloom-hashed-1/512"
+    vector = embed_texts(["Free cash flow was $1,204.5 million, 12 % above the year before."])[0]
     assert sha256(np.round(vector * 1e4).astype("<i4").tobytes()).hexdigest()[:16] == "5835c343522701b5"

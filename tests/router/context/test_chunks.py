@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from alphaloom.router import RouterError
-from alphaloom.router.context import ByteTokenizer, split_chunks
+from alphaloom.router.context.chunks import count_tokens, split_chunks
 
 PROSE = st.lists(
     st.sampled_from(["Net sales rose. ", "word ", "\n", "\n\n", "# Risk\n", "x" * 70, "e\u0301", "\u3002",
@@ -17,28 +17,17 @@ PROSE = st.lists(
 TEXTS = st.one_of(st.text(), PROSE)
 
 
-class Letters:
-    """A tokenizer of another kind: a token a letter."""
-
-    name = "letters"
-
-    def count(self, text: str) -> int:
-        return len(text)
-
-
-@given(TEXTS, st.integers(1, 60), st.integers(0, 59), st.sampled_from([ByteTokenizer(), Letters()]))
-def test_every_character_is_covered_and_no_chunk_is_too_long(
-    text: str, most: int, overlap: int, tokenizer: ByteTokenizer | Letters
-) -> None:
-    chunks = split_chunks(text, most_tokens=most, overlap=min(overlap, most - 1), tokenizer=tokenizer)
+@given(TEXTS, st.integers(1, 60), st.integers(0, 59))
+def test_every_character_is_covered_and_no_chunk_is_too_long(text: str, most: int, overlap: int) -> None:
+    chunks = split_chunks(text, most_tokens=most, overlap=min(overlap, most - 1))
     end = 0
     for chunk in chunks:
         assert 0 <= chunk.first <= end < chunk.stop
-        assert tokenizer.count(text[chunk.first : chunk.stop]) == chunk.tokens <= most
-        assert tokenizer.count(text[chunk.first : end]) <= overlap
+        assert count_tokens(text[chunk.first : chunk.stop]) == chunk.tokens <= most
+        assert count_tokens(text[chunk.first : end]) <= overlap
         end = chunk.stop
     assert end == len(text)
-    assert chunks == split_chunks(text, most_tokens=most, overlap=min(overlap, most - 1), tokenizer=tokenizer)
+    assert chunks == split_chunks(text, most_tokens=most, overlap=min(overlap, most - 1))
 
 
 def test_a_text_is_cut_at_a_heading_before_a_paragraph_and_there_before_a_sentence() -> None:

@@ -14,8 +14,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from alphaloom.router.context import ContextCache, RedisStore
-from alphaloom.router.context.redis_store import redact_address
+from alphaloom.router.context import ContextCache
+from alphaloom.router.context.redis_store import RedisStore, redact_address
 from alphaloom.router.errors import Confidential, ContextError, StoreUnusable
 
 from .redis_server import PASSWORD, QUOTED, RedisServer, free_port

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from alphaloom.router import RouterError
-from alphaloom.router.context import ContextCache, Document, SqliteStore
+from alphaloom.router.context import ContextCache, Document
+from alphaloom.router.context.store import SqliteStore
 
 from .texts import filing
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 from alphaloom.router import RouterError
-from alphaloom.router.context import ByteStore, Size
+from alphaloom.router.context.store import ByteStore, Size
 
 from .conftest import Opener
 

@@ -13,25 +13,26 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from unittest.mock import patch
 
-from alphaloom.router.context import ByteStore, CacheLimits, ContextCache, HashedEmbedder, RedisStore, SqliteStore
-from alphaloom.router.context.vectors import TextVectors
+from alphaloom.router.context import ByteStore, ContextCache, index
+from alphaloom.router.context.redis_store import RedisStore
+from alphaloom.router.context.store import SqliteStore
+from alphaloom.router.context.vectors import TextVectors, embed_texts
 
 from .texts import filing
 
 LEASE_SECONDS = 0.6
 
 
-class Slow(HashedEmbedder):
-    """The built-in embedder, which takes its time and notes that it was asked."""
-
-    def embed(self, texts: Sequence[str]) -> TextVectors:
-        with Path(sys.argv[4]).open("a") as counts:
-            counts.write(f"{os.getpid()}\n")
-        time.sleep(0.2)
-        if "die-before" in sys.argv:
-            os._exit(9)
-        return super().embed(texts)
+def slow(texts: Sequence[str]) -> TextVectors:
+    """Embed texts, take time over it, and note that it was asked."""
+    with Path(sys.argv[4]).open("a") as counts:
+        counts.write(f"{os.getpid()}\n")
+    time.sleep(0.2)
+    if "die-before" in sys.argv:
+        os._exit(9)
+    return embed_texts(texts)
 
 
 class Dying:
@@ -59,8 +60,9 @@ def opened() -> ByteStore:
 
 def main() -> None:
     store = opened()
-    cache = ContextCache(store, Slow(), limits=CacheLimits(lease_seconds=LEASE_SECONDS))
-    print(cache.add(filing(int(sys.argv[3])), sensitivity="public").id)
+    cache = ContextCache(store, lease_seconds=LEASE_SECONDS)
+    with patch.object(index, "embed_texts", slow):
+        print(cache.add(filing(int(sys.argv[3])), sensitivity="public").id)
     store.close()
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .calls.completions import Completion
+from alphaloom.router import Completion
 
 
 @dataclass(frozen=True)
