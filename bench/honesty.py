@@ -55,7 +55,7 @@ PLANTED_SETTINGS = (
     "market.plants.fading=0",
     "market.plants.dying=0",
     "agents.rounds=40",
-    "agents.survey_share=0.85",  # a wide search: plants are random formulas, which no documented effect is an instance of
+    "agents.survey_share=0.85",  # a wide search: plants are random formulas, no documented effects
 )
 FALSE = 0.02
 """An acceptance is false if its mean rank correlation with the noise-free expected return of the selection days, in the
