@@ -72,6 +72,8 @@ class Question:
         Label of the question's own context.
     items, texts
         Where a server enforces a grammar: the most items of a reply, and the grammars of its texts.
+    check
+        Returns why a small model's reply is of no use to the search; see `Task`.
     """
 
     role: str
@@ -84,6 +86,7 @@ class Question:
     sensitivity: Sensitivity = "public"
     items: int = 0
     texts: Callable[[], Mapping[str, str]] | None = None
+    check: Callable[[Any], Awaitable[str]] | None = None
 
     def grammar(self) -> str:
         """Return the grammar of the replies."""
@@ -111,6 +114,7 @@ async def ask_model(search: SearchContext, question: Question) -> Json:
         sensitivity=find_question_sensitivity(search, question.key, question.sensitivity),
         jurisdiction=search.config.jurisdiction,
         compared=COMPARED_MEMBERS.get(question.intent, ()),
+        check=question.check,
         idempotent=question.intent in HEDGED,
         tenant=search.config.tenant,
         grammar=question.grammar,

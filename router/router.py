@@ -227,13 +227,18 @@ class Router:
         await self._calls.close()
 
     async def _find_doubt(self, turn: Turn, value: BaseModel, calls: _TaskCalls) -> str:
-        """Ask a small model again with other seeds, and return why its reply is in doubt; empty if it is not.
+        """Return why a small model's reply is of no use, or in doubt; empty where no tier is above.
 
-        Nothing is asked where no tier is above. Only the members that the task names are compared. A reply that does
-        not fit, or does not come, agrees with no other. These calls are counted with the rest.
+        A reply of use is in doubt where the model says something else with other seeds. Only the members that the task
+        names are compared. A reply that does not fit, or does not come, agrees with no other. These calls are counted
+        with the rest.
         """
         task, routing = turn.task, self._config.routing
-        if not task.compared or self._decider.move_up(turn.decision, turn.route, "") is None:
+        if self._decider.move_up(turn.decision, turn.route, "") is None:
+            return ""
+        if task.check is not None and (useless := await task.check(value)):
+            return f"the reply of the local tier is of no use: {useless}"
+        if not task.compared:
             return ""
         spellings: list[object] = [_spell_compared(value, task.compared)]
         for number in range(1, routing.samples):

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from hashlib import sha256
 
+from ...factors.describe import find_stems
 from ...router import SecretFound, SummaryRefused
 from ...router.calls import Sensitivity, find_strictest, find_unfounded_figures
 from ...router.context import (
@@ -26,7 +28,7 @@ from ..schemas import ShortText
 from ..search_context import Json, SearchContext
 from . import review
 
-__all__ = ["DOCUMENTS_PAGE", "Documents", "recall_documents", "select_documents"]
+__all__ = ["DOCUMENTS_PAGE", "Documents", "is_useful_summary", "recall_documents", "select_documents"]
 
 DOCUMENTS_PAGE = "documents"
 """The prompt page that explains documents."""
@@ -35,6 +37,8 @@ SUMMARY_ROLE = "report"
 OPENING_DOCUMENTS = 4
 """Documents that are summarised while there is nothing to search for yet."""
 DOCUMENT_ID_CHARS = 12
+MIN_SUMMARY_OVERLAP = 2 / 3
+"""Share of the stems of a small model's summary that its text has."""
 
 
 @dataclass(frozen=True)
@@ -167,6 +171,20 @@ def _build_queries(search: SearchContext, round_key: str) -> list[str]:
     return [words for words in (search.steer.goal, *search.steer.focus, *stated) if words.strip()]
 
 
+async def _check_summary(text: str, screen: Screen, reply: ShortText) -> str:
+    """Return why a small model's summary is of no use; empty where it may be shown and speaks of its text."""
+    if is_useful_summary(reply.summary, text, screen):
+        return ""
+    return "the summary is about something else, has figures that its text lacks, or may not be shown"
+
+
+def is_useful_summary(summary: str, text: str, screen: Screen) -> bool:
+    """Return whether a summary may be shown and speaks of its text: most of its stems and all figures are there."""
+    said = {*find_stems(summary)}
+    close = len(said & {*find_stems(text)}) >= MIN_SUMMARY_OVERLAP * len(said)
+    return bool(said) and close and not find_unfounded_figures(summary, text) and not screen(summary)[1]
+
+
 def _choose_summariser(search: SearchContext, documents: Documents) -> Summariser:
     """Return the summariser: the built-in rule, or this campaign's models."""
     if documents.settings.summaries != "model":
@@ -175,7 +193,11 @@ def _choose_summariser(search: SearchContext, documents: Documents) -> Summarise
     async def ask(text: str, label: Sensitivity) -> str:
         context: Json = {"task": "summary", "untrusted_text": text}
         key = f"summary/{sha256(text.encode()).hexdigest()[:16]}"
-        reply = await ask_model(search, Question(SUMMARY_ROLE, "summary", key, ShortText, context, sensitivity=label))
+        question = Question(
+            SUMMARY_ROLE, "summary", key, ShortText, context, sensitivity=label,
+            check=partial(_check_summary, text, documents.screen),
+        )  # fmt: skip  # a table
+        reply = await ask_model(search, question)
         if "summary" not in reply:
             why = reply.get("ended") or reply.get("failed")
             raise SummaryRefused(f"no model gave a summary: {why}", field="context.summaries")

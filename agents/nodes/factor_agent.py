@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from itertools import product
 
 from ...factors import FactorError, parse
@@ -94,6 +94,7 @@ async def draft_formulas(search: SearchContext, work: Work) -> Json:
         question = Question(
             "factor", intent, work.key, Candidates, context, more, refused=work.attempt,
             items=context["request"]["count"], texts=_make_grammar_texts(search, context),
+            check=partial(_check_drafts, _make_drafting(search, work), _count_wanted(work, context)),
         )  # fmt: skip  # a table
         reply = await ask_model(search, question)
         if (
@@ -122,6 +123,18 @@ async def choose_formulas(search: SearchContext, work: Work) -> BranchProposal:
         return {**reply, "items": [{"key": key, **draft} for key, draft in zip(work.attempts(), best, strict=False)]}
 
     return BranchProposal.parse(await search.record_once("proposal", work.key, choose))
+
+
+def _count_wanted(work: Work, context: Json) -> int:
+    asked = int(context["request"]["count"])
+    return asked if work.refused else min(asked, work.count)
+
+
+async def _check_drafts(drafting: Drafting, count: int, reply: Candidates) -> str:
+    """Return why a small model's drafts are of no use: too few could be scored; empty where enough could."""
+    drafts: list[DraftBody] = reply.model_dump(mode="json")["candidates"]
+    found = await drafting.count_scorable(drafts, count)
+    return "" if found >= count else f"{found} of {count} formulas could be scored"
 
 
 def _make_grammar_texts(search: SearchContext, context: Json) -> Callable[[], Mapping[str, str]] | None:
@@ -378,6 +391,12 @@ class Drafting:
         }
         places = list(dict.fromkeys([*code[:1], *ranking.chosen, *range(len(drafts))]))
         return [turned.get(place, drafts[place]) for place in places[:count]]
+
+    async def count_scorable(self, drafts: Sequence[DraftBody], count: int) -> int:
+        """Return how many drafts are code, or new formulas that would not be refused; `count` at most."""
+        code = sum(map(_is_code, drafts))
+        chosen = len((await self._rank(drafts, count)).chosen) if drafts and code < count else 0
+        return min(code + chosen, count)
 
     async def _forecast_best(self, drafts: Sequence[DraftBody], count: int) -> list[DraftBody]:
         """Return the drafts most worth scoring, for their forecast or as information, each with its forecast."""

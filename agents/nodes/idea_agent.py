@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 
+from ...factors.describe import find_stems
 from ...router.calls import build_choice_grammar
 from ..errors import NoUsableReply
 from ..memory.diversity import HypothesisFilter, HypothesisIntake, compute_mechanism_quota, measure_variety
 from ..own_parts import ask_own_agent
+from ..prompt import load_prompt
 from ..questions import Question, ask_model, is_fruitless, record_failure
 from ..records import (
     OPERATOR_LIST_PLACE,
@@ -125,7 +130,7 @@ async def propose_hypotheses(search: SearchContext, round_number: int, count: in
     alone = not (intake.kept or invited) and is_fruitless(search, round_number)
     own_replies, reply = await asyncio.gather(
         ask_own_agent(search, key, invited, context) if invited else _answer_nothing(),
-        _ask_agent(search, key, context, pages, alone=alone),
+        _ask_agent(search, key, context, (pages, intake), alone=alone),
     )
     intake.take(own_replies, "own agent")
     count_asked = context["request"]["count"]
@@ -133,7 +138,7 @@ async def propose_hypotheses(search: SearchContext, round_number: int, count: in
     ended = str(reply.get("ended", ""))
     if refusals and not ended:
         context = build_prompt_context(search, memory, round_number, refusals, intake.refused)
-        reply = await _ask_agent(search, f"{key}/again", context, pages)
+        reply = await _ask_agent(search, f"{key}/again", context, (pages, intake))
         intake.take(reply.get("hypotheses", [])[:refusals])
         ended = str(reply.get("ended", ""))
     if intake.refused:
@@ -173,9 +178,16 @@ def _take_own(search: SearchContext, round_number: int, count: int) -> list[Json
 
 
 async def _ask_agent(
-    search: SearchContext, key: str, context: Json, more: tuple[str, ...], *, alone: bool = False
+    search: SearchContext,
+    key: str,
+    context: Json,
+    using: tuple[tuple[str, ...], HypothesisIntake],
+    *,
+    alone: bool = False,
 ) -> Json:
     """Return the Idea agent's reply, stored in the journal; empty if no hypothesis is wanted.
+
+    `using` has the prompts after the role's own, and what checks a small model's reply.
 
     If the search has no other source of hypotheses (`alone`), a question without a usable reply raises
     `NoUsableReply`.
@@ -186,7 +198,11 @@ async def _ask_agent(
     async def ask() -> Json:
         count = context["request"]["count"]
         brief, texts = _shorten_context(context), _make_grammar_texts(context)
-        question = Question("idea", "hypotheses", key, Ideas, brief, more, items=count, texts=texts)
+        surveys = count if context["request"].get("surveying") else math.ceil(search.config.survey_share * count)
+        question = Question(
+            "idea", "hypotheses", key, Ideas, brief, using[0], items=count, texts=texts,
+            check=partial(_check_ideas, using[1], count, surveys),
+        )  # fmt: skip  # a table
         reply = await ask_model(search, question)
         if alone and "failed" in reply:
             error = NoUsableReply(f"idea/{key}", reply["failed"])
@@ -195,6 +211,37 @@ async def _ask_agent(
         return reply
 
     return await search.record_once("ideas", key, ask)
+
+
+async def _check_ideas(intake: HypothesisIntake, count: int, surveys: int, reply: Ideas) -> str:
+    """Return why a small model's hypotheses are of no use: too few would get a branch; empty where enough would."""
+    found = count_useful_ideas(intake, [body.model_dump(mode="json") for body in reply.hypotheses[:count]], surveys)
+    return "" if found >= count else f"{found} of {count} hypotheses would get a branch"
+
+
+def count_useful_ideas(intake: HypothesisIntake, proposed: Sequence[Json], surveys: int) -> int:
+    """Return how many hypotheses would get a branch; nothing is taken.
+
+    One whose mechanism, statement or other side is without a word that says something is none, nor is a survey beyond
+    `surveys`, nor the example in the prompt's page: a small model repeats it.
+    """
+    known = [*intake.known, *intake.kept, _read_example()]
+    trial = HypothesisIntake(intake.filter, known, intake.room, intake.share)
+    trial.take(proposed)
+    stated = [one for one in trial.kept if not one.either_way and _names_all(one)]
+    return len(stated) + min(sum(one.either_way for one in trial.kept), surveys)
+
+
+def _names_all(hypothesis: BranchHypothesis) -> bool:
+    parts = (hypothesis.mechanism, hypothesis.statement, str(hypothesis.body.get("who_is_on_the_other_side", "")))
+    return all(find_stems(part) for part in parts)
+
+
+@cache
+def _read_example() -> BranchHypothesis:
+    page = load_prompt("idea").text
+    rows = json.JSONDecoder().raw_decode(" ".join(page[page.index('{"hypotheses"') :].split()))[0]
+    return BranchHypothesis.parse(rows["hypotheses"][0])
 
 
 def _shorten_context(context: Json) -> Json:

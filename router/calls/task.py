@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
@@ -44,7 +44,8 @@ class Task:
     `role` (idea, factor, eval) chooses the tier; `intent` is for the record; the reply must fit `schema`; `prompt` is
     the digest of the prompt file; `run` is the run that pays. A `confidential` task goes only to local or attested
     models, and a task with a `jurisdiction` only to these and to models in it. `refused` counts earlier refusals of the
-    same piece of work. The members of the schema in `compared` must agree in several replies of a small model.
+    same piece of work. The members of the schema in `compared` must agree in several replies of a small model. `check`
+    returns why a reply that fits is of no use, empty where it is; a small model's reply of no use is asked above.
     The caps of a `tenant` hold over all runs. An `idempotent` task may be sent to two models at once, if it is short
     and `health.hedge` allows it. `grammar` returns the decoding grammar of the reply (see
     `reply_grammar.build_reply_grammar`); it is called only for a server that supports grammars.
@@ -61,6 +62,7 @@ class Task:
     jurisdiction: str = ""
     refused: int = 0
     compared: tuple[str, ...] = ()
+    check: Callable[[Any], Awaitable[str]] | None = None
     max_tokens: int = 4000
     tenant: str = ""
     idempotent: bool = False

@@ -31,6 +31,8 @@ MAX_INTENTS_SHOWN = 3
 LOWER_TIER_REASON = "of a lower tier: what is hard never goes down"
 NEXT_MODEL_REASON = "asked if the one before it fails"
 Difficulty = Literal["low", "high"]
+MAX_CHECKED_HARD = 0.9
+"""Chance of failure from which a small model is not asked first where its reply is checked: it costs time too."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +57,8 @@ class RoutingQuestion:
         Earlier refusals of the same piece of work.
     attested : frozenset of str
         The attested models whose proof holds now.
+    checked : bool
+        Whether the asker checks a small model's reply, so that one of no use costs a call and harms nothing.
     """
 
     prompt: str
@@ -67,6 +71,7 @@ class RoutingQuestion:
     jurisdiction: str = ""
     refused: int = 0
     attested: frozenset[str] = frozenset()
+    checked: bool = False
 
 
 @dataclass(frozen=True)
@@ -163,6 +168,7 @@ class Decider:
             "jurisdiction": question.jurisdiction,
             "attested": sorted(question.attested),
             "classifier": judged.classifier,
+            **({"checked": True} if question.checked else {}),
         }
 
     def route(self, task: Task, attested: frozenset[str] = frozenset()) -> tuple[RoutingDecision, Route]:
@@ -187,6 +193,7 @@ class Decider:
                 context_tokens=int(sent / PROMPT_BYTES_PER_TOKEN) + 1, reply_tokens=task.max_tokens,
                 schema_depth=measure_depth(describe_schema(task.schema)), sensitivity=task.sensitivity,
                 jurisdiction=task.jurisdiction, refused=task.refused, attested=attested,
+                checked=task.check is not None and self.config.routing.policy != "direct",
             )
         )  # fmt: skip  # a table
         if decision.model is None:
@@ -285,11 +292,9 @@ class Decider:
             if tier != "auto":
                 chosen: Tier = "local" if tier == "local" else "frontier"
                 return chosen, f"the configuration gives the {what} the tier {tier}"
+        limit = self._find_limit(question, size)
         reasons = (
-            (
-                hard >= routing.most_hard,
-                f"a small model may fail: {hard:.0%} by {by}, {routing.most_hard:.0%} is the limit",
-            ),
+            (hard >= limit, f"a small model may fail: {hard:.0%} by {by}, {limit:.0%} is the limit"),
             (
                 size.sent > routing.local_tokens,
                 f"{size.sent:,} tokens are more than the {routing.local_tokens:,} of routing.local_tokens",
@@ -302,7 +307,27 @@ class Decider:
         for holds, reason in reasons:
             if holds:
                 return "frontier", reason
-        return "local", f"a small model will do: {hard:.0%} hard by {by}, below {routing.most_hard:.0%}"
+        if hard >= routing.most_hard:
+            return "local", f"its reply is checked, and asked above if it is of no use: {hard:.0%} hard by {by}"
+        return "local", f"a small model will do: {hard:.0%} hard by {by}, below {limit:.0%}"
+
+    def _find_limit(self, question: RoutingQuestion, size: _CallSize) -> float:
+        """Return the chance of failure from which a small model is not asked first.
+
+        Where its reply is checked, it is asked as long as that is cheaper on average: a reply of no use costs its call
+        beside the one above.
+        """
+        if not question.checked:
+            return self.config.routing.most_hard
+        costs: dict[Tier, list[float]] = {"local": [], "frontier": []}
+        for name, settings in self.config.models.items():
+            cost = self._estimate_cost(name, size)
+            if cost is not None:
+                costs[settings.tier].append(cost)
+        if not costs["local"] or not costs["frontier"] or min(costs["frontier"]) <= 0:
+            return self.config.routing.most_hard
+        cheaper = 1.0 - min(costs["local"]) / min(costs["frontier"])
+        return max(self.config.routing.most_hard, min(MAX_CHECKED_HARD, cheaper))
 
     def _order_models(self, question: RoutingQuestion, tier: Tier, size: _CallSize) -> tuple[list[str], dict[str, str]]:
         """Return the models that may be asked, in order, and the reasons against the others."""

@@ -162,3 +162,16 @@ def test_no_decision_breaks_a_rule(
         assert decision.tier != "frontier" or model.get("tier") == "frontier" or "no frontier model" in decision.reason
     assert decision.intent in INTENTS
     assert decision.tier == "frontier" or decision.signals["hard"] < decider().config.routing.most_hard
+
+
+@pytest.mark.parametrize(
+    ("local", "checked", "tier"), [(0.0, True, "local"), (99.0, True, "frontier"), (0.0, False, "frontier")]
+)
+def test_a_small_model_whose_reply_is_checked_is_asked_first_while_that_is_cheaper(
+    local: float, checked: bool, tier: str
+) -> None:
+    small = {"model": "a/small", "place": "local", "input_cost_per_mtok": local, "output_cost_per_mtok": local}
+    large = {"model": "a/large", "tier": "frontier", "input_cost_per_mtok": 100, "output_cost_per_mtok": 100}
+    asked = RoutingQuestion(prompt="", role="report", intent="summary", context_tokens=900, checked=checked)
+    decision = decider(models={"small": small, "large": large}).decide(asked)
+    assert (decision.tier, decision.signals["hard"] >= 0.15) == (tier, True)

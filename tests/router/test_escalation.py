@@ -79,6 +79,20 @@ def test_replies_are_not_compared_where_no_tier_is_above(build: Build, double: S
     assert len(double.seen) == 1
 
 
+@pytest.mark.parametrize(("policy", "tier"), [("cascade", "frontier"), ("learned", "frontier"), ("direct", "local")])
+def test_a_reply_that_its_asker_has_no_use_for_goes_up(
+    build: Build, double: ScriptedModel, ledger: Ledger, task: Make, policy: str, tier: str
+) -> None:
+    async def check(reply: Any) -> str:
+        return f"nobody wants {reply.text}"
+
+    reply = asyncio.run(routed(build, double, GOOD, GOOD, policy=policy).ask(task(check=check)))
+    assert (reply.tier, asked_of(double)) == (tier, ["small", "large"] if tier == "frontier" else ["small"])
+    event = ledger.events.get("one", ROUTE_EVENT, reply.key)
+    assert event is not None
+    assert ("nobody wants calm names" in event.body["reason"]) == (tier == "frontier")
+
+
 def test_what_was_learned_steers_and_a_resumed_run_asks_for_nothing_again(
     build: Build, double: ScriptedModel, ledger: Ledger, task: Make
 ) -> None:

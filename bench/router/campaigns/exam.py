@@ -5,8 +5,10 @@ python -m bench.router.campaigns exam --small 0.1 0.4 --frontier 3 15     US dol
 
 Hard is a question that the offline researcher answered to use and the small model did not; easy is one that the small
 model answered as well. The labels hold for the pair of models that the file names. Intervals are 95 %
-(Clopper-Pearson). *At equal outcomes* a question whose reply is of no use is asked again of the frontier model, as if
-the campaign always noticed.
+(Clopper-Pearson). Of the questions in `CHECKED` a campaign checks a small model's reply by the rule of these labels and
+asks above where it is of no use; so a hard one of them that went down is asked twice, and kept there it is not.
+*At equal outcomes* a question whose reply is of no use is asked again of the frontier model; for the others that is as
+if the campaign always noticed.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ from alphaloom.router.policy.decision import Decider, RoutingQuestion
 __all__ = ["main"]
 
 EXAM = Path(__file__).resolve().parents[3] / "tests" / "router" / "classifier" / "campaigns" / "exam.jsonl"
-MODELS = {"small": {"model": "a/small", "place": "local"}, "large": {"model": "b/large", "tier": "frontier"}}
+CHECKED = frozenset({"hypotheses", "formulas", "repair", "summary"})
+"""Intents of the questions whose replies a campaign checks."""
 MOST_HARD_SENT_DOWN, LEAST_EASY_KEPT, MOST_ECE = 0.03, 0.60, 0.05
 BINS = (0.0, 0.15, 0.3, 0.5, 0.7, 0.9, 1.0)
 """Edges of the bins of the reliability table, and of the calibration error."""
@@ -43,18 +46,22 @@ class Exam:
     hard: NDArray[np.bool_]
     chance: NDArray[np.float64]
     down: NDArray[np.bool_]
+    checked: NDArray[np.bool_]
 
     @classmethod
-    def take(cls, rows: Sequence[Mapping[str, Any]]) -> Exam:
+    def take(cls, rows: Sequence[Mapping[str, Any]], small: Sequence[float], frontier: Sequence[float]) -> Exam:
         """Return the decisions on all questions that at least one of the models answered."""
         kept = [row for row in rows if row["small"] or row["researcher"]]
-        decider = Decider(RouterConfig.model_validate({"models": MODELS}))
+        priced = {"small": ("local", small), "large": ("frontier", frontier)}
+        models = {name: _price_model(f"a/{name}", *of) for name, of in priced.items()}
+        decider = Decider(RouterConfig.model_validate({"models": models}))
         made = [decider.decide(_ask(row)) for row in kept]
         return cls(
             kept,
             np.array([row["small"] < row["researcher"] for row in kept]),
             np.array([decision.signals["hard"] for decision in made]),
             np.array([decision.tier == "local" for decision in made]),
+            np.array([row["intent"] in CHECKED for row in kept]),
         )
 
     def calibration_error(self) -> float:
@@ -70,10 +77,15 @@ class Exam:
             yield name, int(of.sum()), float(self.chance[of].mean()), float(self.hard[of].mean())
 
 
+def _price_model(model: str, tier: str, usd_per_mtok: Sequence[float]) -> Mapping[str, Any]:
+    prices = dict(zip(("input_cost_per_mtok", "output_cost_per_mtok"), usd_per_mtok, strict=True))
+    return {"model": model, "tier": tier, "place": "local" if tier == "local" else "remote", **prices}
+
+
 def _ask(row: Mapping[str, Any]) -> RoutingQuestion:
     return RoutingQuestion(
         prompt="", role=row["role"], intent=row["intent"], context_tokens=row["tokens"], reply_tokens=4_000,
-        schema_depth=row["depth"], refused=row["refused"],
+        schema_depth=row["depth"], refused=row["refused"], checked=row["intent"] in CHECKED,
     )  # fmt: skip  # a table
 
 
@@ -85,7 +97,7 @@ def main(given: Sequence[str]) -> int:
     options.add_argument("--labels", type=Path, default=EXAM)
     asked = options.parse_args(given)
     head, *rows = [json.loads(line) for line in asked.labels.read_text("utf-8").splitlines()]
-    exam = Exam.take(rows)
+    exam = Exam.take(rows, asked.small, asked.frontier)
     campaigns = len({row["campaign"] for row in exam.rows})
     print(f"{len(rows)} questions of {campaigns} campaigns; {head['small']} beside {head['other']}")
     print(f"{len(rows) - len(exam.rows)} that neither answered are left out\n")
@@ -112,14 +124,15 @@ def _print_kinds(exam: Exam) -> None:
 
 
 def _print_shares(exam: Exam) -> tuple[float, float]:
-    """Print and return the share of hard questions sent down, and of easy ones kept there."""
-    shares = []
-    for name, of in (("hard sent down", exam.hard), ("easy kept", ~exam.hard)):
-        hits, count = int(exam.down[of].sum()), int(of.sum())
+    """Print the shares; return that of hard questions answered by the small model, and of easy ones kept there."""
+    shares, down = [], exam.down
+    of_hard = (("hard asked of the small model", down), ("hard answered by it in the end", down & ~exam.checked))
+    for name, of, hit in (*((name, exam.hard, hit) for name, hit in of_hard), ("easy kept", ~exam.hard, down)):
+        hits, count = int(hit[of].sum()), int(of.sum())
         low, high = share_interval(hits, count)
         shares.append(hits / count if count else float("nan"))
-        print(f"{name:15s} {hits} of {count}: {shares[-1]:.1%} [{low:.1%}, {high:.1%}]")
-    return shares[0], shares[1]
+        print(f"{name:30s} {hits} of {count}: {shares[-1]:.1%} [{low:.1%}, {high:.1%}]")
+    return shares[1], shares[2]
 
 
 def _print_costs(exam: Exam, small: Sequence[float], frontier: Sequence[float]) -> None:

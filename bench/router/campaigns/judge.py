@@ -10,34 +10,29 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from pydantic import BaseModel
 
 from alphaloom.agents.memory.diversity import HypothesisFilter, HypothesisIntake, compute_mechanism_quota
+from alphaloom.agents.nodes.documents import is_useful_summary
 from alphaloom.agents.nodes.factor_agent import CLAIM_KEYS
+from alphaloom.agents.nodes.idea_agent import count_useful_ideas
 from alphaloom.agents.offline.critique import CURES
-from alphaloom.agents.prompt import load_prompt
 from alphaloom.agents.records import BranchHypothesis, iterate_branches, read_hypothesis, read_memory
 from alphaloom.agents.schemas import Candidates, Critique, Ideas, Mechanisms, ShortText
 from alphaloom.campaign import Settings
 from alphaloom.evaluation import Evaluator, pick_drafts
 from alphaloom.evidence import Claim
 from alphaloom.factors import FactorError
-from alphaloom.factors.describe import find_stems
 from alphaloom.ledger import Journal
 from alphaloom.news import screen_text
 from alphaloom.router import Task
-from alphaloom.router.calls import find_unfounded_figures
 
 __all__ = ["Judge"]
 
 Json = dict[str, Any]
-MIN_SUMMARY_OVERLAP = 2 / 3
-"""Share of a summary's stems that its text has. A campaign itself asks only that a summary may be shown."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +54,7 @@ class Judge:
         if isinstance(value, Critique) and isinstance(model, Critique):
             return int(_is_useful_critique(context, value, model))
         assert isinstance(value, ShortText)
-        return int(_is_useful_summary(context, value.summary))
+        return int(is_useful_summary(value.summary, str(context["untrusted_text"]), screen_text))
 
     def _count_ideas(self, context: Json, ideas: Ideas) -> int:
         """Return how many hypotheses would get a branch; one without another side, or a survey too many, is none."""
@@ -72,13 +67,9 @@ class Judge:
             for branch in iterate_branches(journal, earlier)
         ]
         sieve = HypothesisFilter(self.settings.steer, {*memory.fields, *memory.groups}, agents.max_likeness)
-        quota = compute_mechanism_quota(count, agents.islands)
-        intake = HypothesisIntake(sieve, [*known, _read_example()], count, quota)
-        intake.take([body.model_dump(mode="json") for body in ideas.hypotheses[:count]])
-        stated = [one for one in intake.kept if not one.either_way and _names_all(one)]
-        surveys = sum(one.either_way for one in intake.kept)
-        most = count if context["request"].get("surveying") else math.ceil(agents.survey_share * count)
-        return len(stated) + min(surveys, most)
+        intake = HypothesisIntake(sieve, known, count, compute_mechanism_quota(count, agents.islands))
+        surveys = count if context["request"].get("surveying") else math.ceil(agents.survey_share * count)
+        return count_useful_ideas(intake, [body.model_dump(mode="json") for body in ideas.hypotheses[:count]], surveys)
 
     def _count_formulas(self, context: Json, candidates: Candidates) -> int:
         """Return how many drafts would be scored."""
@@ -118,21 +109,6 @@ class Judge:
         return useful
 
 
-def _names_all(hypothesis: BranchHypothesis) -> bool:
-    """Return whether mechanism, statement and the other side hold a word that says something."""
-    parts = (hypothesis.mechanism, hypothesis.statement, str(hypothesis.body.get("who_is_on_the_other_side", "")))
-    return all(find_stems(part) for part in parts)
-
-
-@cache
-def _read_example() -> BranchHypothesis:
-    """Return the example in the prompt's page: whoever repeats it proposes nothing."""
-    page = load_prompt("idea").text
-    text = page[page.index('{"hypotheses"') :]
-    rows: Mapping[str, Any] = json.JSONDecoder().raw_decode(" ".join(text.split()))[0]
-    return BranchHypothesis.parse(rows["hypotheses"][0])
-
-
 def _is_useful_critique(context: Json, critique: Critique, model: Critique) -> bool:
     rows = [text.partition(":")[0] for row in context["factors"] for text in row["weaknesses"]]
     true = {*rows, *(weakness.code for weakness in model.weaknesses)}
@@ -140,11 +116,3 @@ def _is_useful_critique(context: Json, critique: Critique, model: Critique) -> b
     cures = {operator for code in true for operator in CURES.get(code, ())}
     advised = {advice.operator for advice in critique.advice}
     return critique.keep == model.keep and (not true or bool(named & true)) and (not cures or bool(advised & cures))
-
-
-def _is_useful_summary(context: Json, summary: str) -> bool:
-    """Return whether a summary may be shown and speaks of its text: two of three of its stems, and all its figures."""
-    said, text = {*find_stems(summary)}, str(context["untrusted_text"])
-    close = len(said & {*find_stems(text)}) >= MIN_SUMMARY_OVERLAP * len(said)
-    founded = not find_unfounded_figures(summary, text)
-    return bool(said) and close and founded and not screen_text(summary)[1]
