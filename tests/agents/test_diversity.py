@@ -7,7 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from alphaloom.agents import AgentsConfig, Steer
-from alphaloom.agents.memory.diversity import HypothesisFilter, is_near_duplicate
+from alphaloom.agents.memory.diversity import HypothesisFilter, HypothesisIntake, is_near_duplicate
+from alphaloom.agents.nodes.idea_agent import count_useful_ideas
+from alphaloom.agents.prompt import load_prompt
 from alphaloom.agents.records import BranchHypothesis
 from alphaloom.router import Task
 
@@ -110,3 +112,19 @@ def test_memory_can_be_switched_off(lab: Maker) -> None:
     assert ideas(told)[-1]["record"]["factors"]
     for body in ideas(untold):
         assert body["record"]["factors"] == body["record"]["hypotheses"] == []
+
+
+def test_of_a_small_models_hypotheses_those_are_of_use_that_would_get_a_branch() -> None:
+    page = " ".join(load_prompt("idea").text.split())
+    example = json.JSONDecoder().raw_decode(page[page.index('{"hypotheses"') :])[0]["hypotheses"][0]
+    surveys = [BUSY | {"either_way": True, "statement": f"{word} orders stocks."} for word in ("Volume", "Range")]
+    for proposed, useful in (
+        ([CALM, BUSY], 2),
+        ([CALM, CALM], 1),
+        ([CALM | {"who_is_on_the_other_side": "the and of"}], 0),
+        ([example], 0),
+        (surveys, 1),
+    ):
+        intake = HypothesisIntake(HypothesisFilter(Steer(), (), 0.8), [], 4)
+        assert count_useful_ideas(intake, proposed, 1) == useful
+        assert not intake.kept

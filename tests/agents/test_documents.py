@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from alphaloom.agents import Own, Steer
-from alphaloom.agents.nodes.documents import Documents, select_documents
+from alphaloom.agents.nodes.documents import Documents, is_useful_summary, select_documents
 from alphaloom.agents.offline import answer_offline
 from alphaloom.agents.prompt import load_prompts
 from alphaloom.agents.questions import find_question_sensitivity
@@ -225,3 +225,18 @@ def test_the_offline_researcher_summarises_in_the_texts_own_words() -> None:
     body = json.dumps({"task": "summary", "untrusted_text": TEXTS["calm"]})
     said = json.loads(answer_offline([{"role": "user", "content": body}], 1))
     assert said["summary"] in " ".join(TEXTS["calm"].split())
+
+
+@pytest.mark.parametrize(
+    ("summary", "useful"),
+    [
+        ("Retailers with too much inventory earn less.", True),
+        ("Inventory grew by 12 % and retailers earn less.", False),
+        ("Dragons sleep under mountains of gold.", False),
+        (HOSTILE, False),
+        ("", False),
+    ],
+    ids=["of its text", "a figure that the text lacks", "of something else", "speaks to machines", "empty"],
+)
+def test_a_summary_is_of_use_where_it_speaks_of_its_text(summary: str, useful: bool) -> None:
+    assert is_useful_summary(summary, TEXTS["inventory"], screen_text) == useful
