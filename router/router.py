@@ -48,10 +48,14 @@ class _TaskCalls:
         self.calls.append(call)
         self.sent += not cached
 
-    def go_back_to(self, call: ModelCall) -> None:
-        """Make an earlier call the one with the reply."""
+    def settle(self, doubted: tuple[BaseModel, ModelCall] | None, misfit: Misfit) -> BaseModel | Misfit:
+        """Return the reply in doubt, since the tier above is down, too dear or gave none that fits; else the misfit."""
+        if doubted is None:
+            return misfit
+        value, call = doubted
         self.calls.remove(call)
-        self.calls.append(call)
+        self.calls.append(call)  # the last one has the reply
+        return value
 
     @property
     def models(self) -> list[str]:
@@ -185,6 +189,9 @@ class Router:
             except Misfit as error:
                 calls.misfit, misfit = str(error), error
             else:
+                above = await self._move_useless_up(turn, call, value, goes_up)
+                if above is not None:
+                    return await self._try_route(task, above, False, calls)
                 why = await self._find_doubt(turn, value, calls) if goes_up and tries < MAX_REPAIRS else ""
                 raised = self._decider.move_up(*place.decided, why) if why else None
                 self._escalation.note(task, turn.decision, call, valid=raised is None)
@@ -198,11 +205,7 @@ class Router:
                 place.move_up(self._decider.move_up(*place.decided, why))
             reply = Message("assistant", quote_reply(answer.text, task.max_tokens) or "(nothing)")
             messages = (*messages, reply, Message("user", build_repair_request(misfit)))
-        if doubted is None:
-            return misfit
-        value, call = doubted  # the tier above is down, too expensive, or gave no reply that fits
-        calls.go_back_to(call)
-        return value
+        return calls.settle(doubted, misfit)
 
     async def _ask_tier(
         self, task: Task, place: _Place, messages: tuple[Message, ...]
@@ -227,18 +230,13 @@ class Router:
         await self._calls.close()
 
     async def _find_doubt(self, turn: Turn, value: BaseModel, calls: _TaskCalls) -> str:
-        """Return why a small model's reply is of no use, or in doubt; empty where no tier is above.
+        """Ask a small model again with other seeds, and return why its reply is in doubt; empty if it is not.
 
-        A reply of use is in doubt where the model says something else with other seeds. Only the members that the task
-        names are compared. A reply that does not fit, or does not come, agrees with no other. These calls are counted
-        with the rest.
+        Nothing is asked where no tier is above. Only the members that the task names are compared. A reply that does
+        not fit, or does not come, agrees with no other. These calls are counted with the rest.
         """
         task, routing = turn.task, self._config.routing
-        if self._decider.move_up(turn.decision, turn.route, "") is None:
-            return ""
-        if task.check is not None and (useless := await task.check(value)):
-            return f"the reply of the local tier is of no use: {useless}"
-        if not task.compared:
+        if not task.compared or self._decider.move_up(turn.decision, turn.route, "") is None:
             return ""
         spellings: list[object] = [_spell_compared(value, task.compared)]
         for number in range(1, routing.samples):
@@ -256,6 +254,22 @@ class Router:
         if agree >= routing.least_agreement:
             return ""
         return f"{len(spellings)} replies of the local tier agree on {', '.join(task.compared)} in {agree:.0%} only"
+
+    async def _move_useless_up(
+        self, turn: Turn, call: ModelCall, value: BaseModel, goes_up: bool
+    ) -> RoutedDecision | None:
+        """Return the tier above where a small model's reply is of no use, which is recorded as a failure; else None.
+
+        That tier begins anew: a reply of no use never stands in for its own, whatever becomes of it.
+        """
+        check = turn.task.check
+        if not goes_up or check is None or self._decider.move_up(turn.decision, turn.route, "") is None:
+            return None
+        useless = await check(value)
+        if not useless:
+            return None
+        self._escalation.note(turn.task, turn.decision, call, valid=False)
+        return self._decider.move_up(turn.decision, turn.route, f"the reply of the local tier is of no use: {useless}")
 
     async def _route_task(self, task: Task) -> tuple[RoutingDecision, Route]:
         """Return the decision on a task, after requesting the proofs that it depends on."""

@@ -8,7 +8,7 @@ from datetime import date
 from functools import partial
 from hashlib import sha256
 
-from ...factors.describe import find_stems
+from ...factors.describe import find_stems, has_other_letters
 from ...router import SecretFound, SummaryRefused
 from ...router.calls import Sensitivity, find_strictest, find_unfounded_figures
 from ...router.context import (
@@ -171,18 +171,25 @@ def _build_queries(search: SearchContext, round_key: str) -> list[str]:
     return [words for words in (search.steer.goal, *search.steer.focus, *stated) if words.strip()]
 
 
-async def _check_summary(text: str, screen: Screen, reply: ShortText) -> str:
+def _may_show(documents: Documents, text: str, summary: str) -> bool:
+    return any(documents.may_quote(entry, summary) for entry in documents.given if text in documents.text(entry.id))
+
+
+async def _check_summary(text: str, may_show: Callable[[str], bool], reply: ShortText) -> str:
     """Return why a small model's summary is of no use; empty where it may be shown and speaks of its text."""
-    if is_useful_summary(reply.summary, text, screen):
+    if is_useful_summary(reply.summary, text, may_show):
         return ""
     return "the summary is about something else, has figures that its text lacks, or may not be shown"
 
 
-def is_useful_summary(summary: str, text: str, screen: Screen) -> bool:
-    """Return whether a summary may be shown and speaks of its text: most of its stems and all figures are there."""
+def is_useful_summary(summary: str, text: str, may_show: Callable[[str], bool]) -> bool:
+    """Return whether a summary may be shown and speaks of its text: most of its stems and all figures are there.
+
+    Stems are of words in Latin letters; where the summary has others, stems are not asked for.
+    """
     said = {*find_stems(summary)}
-    close = len(said & {*find_stems(text)}) >= MIN_SUMMARY_OVERLAP * len(said)
-    return bool(said) and close and not find_unfounded_figures(summary, text) and not screen(summary)[1]
+    close = bool(said) and len(said & {*find_stems(text)}) >= MIN_SUMMARY_OVERLAP * len(said)
+    return (close or has_other_letters(summary)) and not find_unfounded_figures(summary, text) and may_show(summary)
 
 
 def _choose_summariser(search: SearchContext, documents: Documents) -> Summariser:
@@ -195,7 +202,7 @@ def _choose_summariser(search: SearchContext, documents: Documents) -> Summarise
         key = f"summary/{sha256(text.encode()).hexdigest()[:16]}"
         question = Question(
             SUMMARY_ROLE, "summary", key, ShortText, context, sensitivity=label,
-            check=partial(_check_summary, text, documents.screen),
+            check=partial(_check_summary, text, partial(_may_show, documents, text)),
         )  # fmt: skip  # a table
         reply = await ask_model(search, question)
         if "summary" not in reply:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from itertools import product
 
 from ...factors import FactorError, parse
@@ -94,7 +94,7 @@ async def draft_formulas(search: SearchContext, work: Work) -> Json:
         question = Question(
             "factor", intent, work.key, Candidates, context, more, refused=work.attempt,
             items=context["request"]["count"], texts=_make_grammar_texts(search, context),
-            check=partial(_check_drafts, _make_drafting(search, work), _count_wanted(work, context)),
+            check=_make_check(search, work, _count_wanted(work, context)),
         )  # fmt: skip  # a table
         reply = await ask_model(search, question)
         if (
@@ -130,11 +130,22 @@ def _count_wanted(work: Work, context: Json) -> int:
     return asked if work.refused else min(asked, work.count)
 
 
-async def _check_drafts(drafting: Drafting, count: int, reply: Candidates) -> str:
-    """Return why a small model's drafts are of no use: too few could be scored; empty where enough could."""
-    drafts: list[DraftBody] = reply.model_dump(mode="json")["candidates"]
-    found = await drafting.count_scorable(drafts, count)
-    return "" if found >= count else f"{found} of {count} formulas could be scored"
+def _make_check(
+    search: SearchContext, work: Work, count: int, shown: AbstractSet[str] = frozenset()
+) -> Callable[[Candidates], Awaitable[str]]:
+    """Return what says why a small model's drafts are of no use: fewer than asked for are.
+
+    Of use is a formula that is new, none of those `shown`, and neither a copy nor refused; and one program, if code is
+    allowed.
+    """
+    drafting, python = _make_drafting(search, work), search.config.python
+
+    async def check(reply: Candidates) -> str:
+        rows: list[DraftBody] = reply.model_dump(mode="json")["candidates"]
+        found = await drafting.count_useful([row for row in rows if row["text"] not in shown], count, python=python)
+        return "" if found >= count else f"{found} of {count} formulas are of use"
+
+    return check
 
 
 def _make_grammar_texts(search: SearchContext, context: Json) -> Callable[[], Mapping[str, str]] | None:
@@ -174,7 +185,8 @@ async def _redraft(
         rows: list[Json] = [{**draft} for draft in best]
         shown = [{name: row[name] for name in names if row.get(name, "") != ""} for row in rows]
         context = {**question.context, "branch": {**question.context["branch"], "drafts": shown}}
-        revision = replace(question, key=f"{question.key}/d{number}", context=context)
+        check = _make_check(search, work, 1, frozenset(draft["text"] for draft in best))
+        revision = replace(question, key=f"{question.key}/d{number}", context=context, check=check)
         reply = await ask_model(search, revision)
         ended.update({"ended": reply["ended"]} if reply.get("ended") else {})
         return list(reply.get("candidates", []))
@@ -392,9 +404,9 @@ class Drafting:
         places = list(dict.fromkeys([*code[:1], *ranking.chosen, *range(len(drafts))]))
         return [turned.get(place, drafts[place]) for place in places[:count]]
 
-    async def count_scorable(self, drafts: Sequence[DraftBody], count: int) -> int:
-        """Return how many drafts are code, or new formulas that would not be refused; `count` at most."""
-        code = sum(map(_is_code, drafts))
+    async def count_useful(self, drafts: Sequence[DraftBody], count: int, *, python: bool) -> int:
+        """Return how many drafts would be chosen for scoring: at most `count`, and one program if code is allowed."""
+        code = int(python and any(map(_is_code, drafts)))
         chosen = len((await self._rank(drafts, count)).chosen) if drafts and code < count else 0
         return min(code + chosen, count)
 

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 
-from ...factors.describe import find_stems
+from ...factors.describe import find_stems, has_other_letters
 from ...router.calls import build_choice_grammar
 from ..errors import NoUsableReply
 from ..memory.diversity import HypothesisFilter, HypothesisIntake, compute_mechanism_quota, measure_variety
@@ -198,7 +198,7 @@ async def _ask_agent(
     async def ask() -> Json:
         count = context["request"]["count"]
         brief, texts = _shorten_context(context), _make_grammar_texts(context)
-        surveys = count if context["request"].get("surveying") else math.ceil(search.config.survey_share * count)
+        surveys = count_surveys_wanted(context["request"], search.config.survey_share)
         question = Question(
             "idea", "hypotheses", key, Ideas, brief, using[0], items=count, texts=texts,
             check=partial(_check_ideas, using[1], count, surveys),
@@ -213,17 +213,24 @@ async def _ask_agent(
     return await search.record_once("ideas", key, ask)
 
 
+def count_surveys_wanted(request: Json, share: float) -> int:
+    """Return how many hypotheses of a request may be surveys."""
+    if request.get("unused_only"):
+        return 0
+    return int(request["count"]) if request.get("surveying") else math.ceil(share * int(request["count"]))
+
+
 async def _check_ideas(intake: HypothesisIntake, count: int, surveys: int, reply: Ideas) -> str:
-    """Return why a small model's hypotheses are of no use: too few would get a branch; empty where enough would."""
+    """Return why a small model's hypotheses are of no use: fewer than asked for are; empty where enough are."""
     found = count_useful_ideas(intake, [body.model_dump(mode="json") for body in reply.hypotheses[:count]], surveys)
-    return "" if found >= count else f"{found} of {count} hypotheses would get a branch"
+    return "" if found >= count else f"{found} of {count} hypotheses are of use"
 
 
 def count_useful_ideas(intake: HypothesisIntake, proposed: Sequence[Json], surveys: int) -> int:
-    """Return how many hypotheses would get a branch; nothing is taken.
+    """Return how many hypotheses are of use; nothing is taken.
 
-    One whose mechanism, statement or other side is without a word that says something is none, nor is a survey beyond
-    `surveys`, nor the example in the prompt's page: a small model repeats it.
+    Those that would get no branch are not, nor is one whose mechanism, statement or other side has no word that says
+    something, a survey beyond `surveys`, or the example in the prompt's page, which a small model repeats.
     """
     known = [*intake.known, *intake.kept, _read_example()]
     trial = HypothesisIntake(intake.filter, known, intake.room, intake.share)
@@ -234,7 +241,7 @@ def count_useful_ideas(intake: HypothesisIntake, proposed: Sequence[Json], surve
 
 def _names_all(hypothesis: BranchHypothesis) -> bool:
     parts = (hypothesis.mechanism, hypothesis.statement, str(hypothesis.body.get("who_is_on_the_other_side", "")))
-    return all(find_stems(part) for part in parts)
+    return all(find_stems(part) or has_other_letters(part) for part in parts)
 
 
 @cache

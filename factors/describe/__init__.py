@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .words import (
         find_mention as find_mention,
         find_stems as find_stems,
+        has_other_letters as has_other_letters,
         measure_stem_overlap as measure_stem_overlap,
         mentions as mentions,
         natural_sort_key as natural_sort_key,
@@ -35,8 +36,8 @@ else:
             "facts": "check_formula explain_formula require_dialect translate_formula",
             "handbook": "describe_operator find_operator list_families summarise_operator",
             "words": (
-                "find_mention find_stems measure_stem_overlap mentions natural_sort_key replace_invisible "
-                "score_relevance"
+                "find_mention find_stems has_other_letters measure_stem_overlap mentions natural_sort_key "
+                "replace_invisible score_relevance"
             ),
         },
     )

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
+FIRST_GREEK_LETTER = "\u0370"
 STEM_WORD_PATTERN = re.compile(r"[a-z0-9]+")
 DIGITS_PATTERN = re.compile(r"([0-9]+)")
 STEM_SUFFIXES = ("edly", "ing", "ity", "ed", "ly", "al", "e")
@@ -57,6 +58,11 @@ def find_stems(text: str) -> tuple[str, ...]:
     volatility have one stem, and so have price and prices. It is a rule of thumb for English, not a dictionary.
     """
     return tuple(_stem(word) for word in STEM_WORD_PATTERN.findall(text.lower()) if word not in STOP_WORDS)
+
+
+def has_other_letters(text: str) -> bool:
+    """Return whether a text has letters that are not Latin, of whose words `find_stems` knows nothing."""
+    return any(letter >= FIRST_GREEK_LETTER and letter.isalpha() for letter in text)
 
 
 def _stem(word: str) -> str:

@@ -58,7 +58,7 @@ class RoutingQuestion:
     attested : frozenset of str
         The attested models whose proof holds now.
     checked : bool
-        Whether the asker checks a small model's reply, so that one of no use costs a call and harms nothing.
+        Whether the asker checks a small model's reply: one of no use is asked of the tier above.
     """
 
     prompt: str
@@ -319,15 +319,12 @@ class Decider:
         """
         if not question.checked:
             return self.config.routing.most_hard
-        costs: dict[Tier, list[float]] = {"local": [], "frontier": []}
-        for name, settings in self.config.models.items():
-            cost = self._estimate_cost(name, size)
-            if cost is not None:
-                costs[settings.tier].append(cost)
-        if not costs["local"] or not costs["frontier"] or min(costs["frontier"]) <= 0:
+        order, _ = self._order_models(question, "local", size)
+        first = {self.config.models[name].tier: self._estimate_cost(name, size) for name in reversed(order)}
+        cheap, dear = first.get("local"), first.get("frontier")
+        if cheap is None or not dear:
             return self.config.routing.most_hard
-        cheaper = 1.0 - min(costs["local"]) / min(costs["frontier"])
-        return max(self.config.routing.most_hard, min(MAX_CHECKED_HARD, cheaper))
+        return max(self.config.routing.most_hard, min(MAX_CHECKED_HARD, 1.0 - cheap / dear))
 
     def _order_models(self, question: RoutingQuestion, tier: Tier, size: _CallSize) -> tuple[list[str], dict[str, str]]:
         """Return the models that may be asked, in order, and the reasons against the others."""

@@ -49,7 +49,7 @@ class EscalationPolicy:
         if way == "frontier":
             why = "by what became of earlier calls a frontier model gives the cheapest valid reply"
             return self._decider.move_up(decision, route, why) or decided, False
-        return self._decider.move_down(decision, route, way) or decided, way == "cascade"
+        return self._decider.move_down(decision, route, way) or decided, way == "cascade" or task.check is not None
 
     def note(self, task: Task, decision: RoutingDecision, call: ModelCall, *, valid: bool) -> None:
         """Record the outcome of a call and learn from it, if the policy is `learned`; each counts once."""

@@ -235,8 +235,16 @@ def test_the_offline_researcher_summarises_in_the_texts_own_words() -> None:
         ("Dragons sleep under mountains of gold.", False),
         (HOSTILE, False),
         ("", False),
+        ("库存过多的零售商收益较低。", True),
     ],
-    ids=["of its text", "a figure that the text lacks", "of something else", "speaks to machines", "empty"],
+    ids=[
+        "of its text",
+        "a figure that the text lacks",
+        "of something else",
+        "speaks to machines",
+        "empty",
+        "other letters",
+    ],
 )
 def test_a_summary_is_of_use_where_it_speaks_of_its_text(summary: str, useful: bool) -> None:
-    assert is_useful_summary(summary, TEXTS["inventory"], screen_text) == useful
+    assert is_useful_summary(summary, TEXTS["inventory"], lambda said: not screen_text(said)[1]) == useful

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from alphaloom.ledger import Ledger
-from alphaloom.router import AccessRefused, ReplyRefused, Router, Task
+from alphaloom.router import AccessRefused, ModelFailed, ReplyRefused, Router, Task
 from alphaloom.router.calls.recorded_calls import ROUTE_EVENT
 from alphaloom.router.endpoints.failures import ServerRefused
 
@@ -91,6 +91,19 @@ def test_a_reply_that_its_asker_has_no_use_for_goes_up(
     event = ledger.events.get("one", ROUTE_EVENT, reply.key)
     assert event is not None
     assert ("nobody wants calm names" in event.body["reason"]) == (tier == "frontier")
+
+
+@pytest.mark.parametrize("above", [[DOWN], [BAD]], ids=["away", "says nothing that fits"])
+def test_a_reply_of_no_use_never_stands_where_the_tier_above_gives_none(
+    build: Build, double: ScriptedModel, task: Make, above: list[ScriptedReply | Exception]
+) -> None:
+    async def check(_reply: Any) -> str:
+        return "nobody wants it"
+
+    with pytest.raises((ReplyRefused, ModelFailed)):
+        asyncio.run(routed(build, double, BAD, BAD, GOOD, *above, local_tries=3).ask(task(check=check)))
+    assert asked_of(double)[:4] == ["small"] * 3 + ["large"]
+    assert len(double.seen[3]["messages"]) == len(double.seen[0]["messages"]), "the tier above begins anew"
 
 
 def test_what_was_learned_steers_and_a_resumed_run_asks_for_nothing_again(

@@ -5,10 +5,10 @@ python -m bench.router.campaigns exam --small 0.1 0.4 --frontier 3 15     US dol
 
 Hard is a question that the offline researcher answered to use and the small model did not; easy is one that the small
 model answered as well. The labels hold for the pair of models that the file names. Intervals are 95 %
-(Clopper-Pearson). Of the questions in `CHECKED` a campaign checks a small model's reply by the rule of these labels and
-asks above where it is of no use; so a hard one of them that went down is asked twice, and kept there it is not.
-*At equal outcomes* a question whose reply is of no use is asked again of the frontier model; for the others that is as
-if the campaign always noticed.
+(Clopper-Pearson). Of the questions in `CHECKED` a campaign checks a small model's reply, nearly by the rule of these
+labels, and asks the frontier where it is of no use. So a hard one that went down is asked twice, and counts as answered
+above. *At equal outcomes* a question whose reply is of no use is asked again of the frontier model. For critiques,
+which nothing checks, that is as if the campaign noticed.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from alphaloom.evaluation.checks import share_interval
 from alphaloom.router import RouterConfig
+from alphaloom.router.config import RoutingSettings
 from alphaloom.router.policy.decision import Decider, RoutingQuestion
 
 __all__ = ["main"]
@@ -33,6 +34,8 @@ __all__ = ["main"]
 EXAM = Path(__file__).resolve().parents[3] / "tests" / "router" / "classifier" / "campaigns" / "exam.jsonl"
 CHECKED = frozenset({"hypotheses", "formulas", "repair", "summary"})
 """Intents of the questions whose replies a campaign checks."""
+LOCAL_TRIES = RoutingSettings().local_tries
+"""Calls of the small model where its reply does not fit its schema; the labels are of one."""
 MOST_HARD_SENT_DOWN, LEAST_EASY_KEPT, MOST_ECE = 0.03, 0.60, 0.05
 BINS = (0.0, 0.15, 0.3, 0.5, 0.7, 0.9, 1.0)
 """Edges of the bins of the reliability table, and of the calibration error."""
@@ -137,7 +140,8 @@ def _print_shares(exam: Exam) -> tuple[float, float]:
 
 def _print_costs(exam: Exam, small: Sequence[float], frontier: Sequence[float]) -> None:
     """Print what all questions cost by three ways, each until every reply is of use."""
-    cheap = np.array([_price(row["small_tokens"], small) for row in exam.rows])
+    tries = np.array([1 if row["fits"] else LOCAL_TRIES for row in exam.rows])
+    cheap = tries * np.array([_price(row["small_tokens"], small) for row in exam.rows])
     dear = np.array([_price(row["frontier_tokens"], frontier) for row in exam.rows])
     mended = cheap + np.where(exam.hard, dear, 0.0)
     ways = {"always frontier": dear, "always small": mended, "router": np.where(exam.down, mended, dear)}

@@ -9,7 +9,6 @@ and speaks of its text.
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +17,7 @@ from pydantic import BaseModel
 from alphaloom.agents.memory.diversity import HypothesisFilter, HypothesisIntake, compute_mechanism_quota
 from alphaloom.agents.nodes.documents import is_useful_summary
 from alphaloom.agents.nodes.factor_agent import CLAIM_KEYS
-from alphaloom.agents.nodes.idea_agent import count_useful_ideas
+from alphaloom.agents.nodes.idea_agent import count_surveys_wanted, count_useful_ideas
 from alphaloom.agents.offline.critique import CURES
 from alphaloom.agents.records import BranchHypothesis, iterate_branches, read_hypothesis, read_memory
 from alphaloom.agents.schemas import Candidates, Critique, Ideas, Mechanisms, ShortText
@@ -54,7 +53,7 @@ class Judge:
         if isinstance(value, Critique) and isinstance(model, Critique):
             return int(_is_useful_critique(context, value, model))
         assert isinstance(value, ShortText)
-        return int(is_useful_summary(value.summary, str(context["untrusted_text"]), screen_text))
+        return int(is_useful_summary(value.summary, str(context["untrusted_text"]), _may_show))
 
     def _count_ideas(self, context: Json, ideas: Ideas) -> int:
         """Return how many hypotheses would get a branch; one without another side, or a survey too many, is none."""
@@ -68,7 +67,7 @@ class Judge:
         ]
         sieve = HypothesisFilter(self.settings.steer, {*memory.fields, *memory.groups}, agents.max_likeness)
         intake = HypothesisIntake(sieve, known, count, compute_mechanism_quota(count, agents.islands))
-        surveys = count if context["request"].get("surveying") else math.ceil(agents.survey_share * count)
+        surveys = count_surveys_wanted(context["request"], agents.survey_share)
         return count_useful_ideas(intake, [body.model_dump(mode="json") for body in ideas.hypotheses[:count]], surveys)
 
     def _count_formulas(self, context: Json, candidates: Candidates) -> int:
@@ -116,3 +115,7 @@ def _is_useful_critique(context: Json, critique: Critique, model: Critique) -> b
     cures = {operator for code in true for operator in CURES.get(code, ())}
     advised = {advice.operator for advice in critique.advice}
     return critique.keep == model.keep and (not true or bool(named & true)) and (not cures or bool(advised & cures))
+
+
+def _may_show(summary: str) -> bool:
+    return not screen_text(summary)[1]
