@@ -130,7 +130,7 @@ async def propose_hypotheses(search: SearchContext, round_number: int, count: in
     alone = not (intake.kept or invited) and is_fruitless(search, round_number)
     own_replies, reply = await asyncio.gather(
         ask_own_agent(search, key, invited, context) if invited else _answer_nothing(),
-        _ask_agent(search, key, context, (pages, intake), alone=alone),
+        _ask_agent(search, key, context, pages, intake, alone=alone),
     )
     intake.take(own_replies, "own agent")
     count_asked = context["request"]["count"]
@@ -138,7 +138,7 @@ async def propose_hypotheses(search: SearchContext, round_number: int, count: in
     ended = str(reply.get("ended", ""))
     if refusals and not ended:
         context = build_prompt_context(search, memory, round_number, refusals, intake.refused)
-        reply = await _ask_agent(search, f"{key}/again", context, (pages, intake))
+        reply = await _ask_agent(search, f"{key}/again", context, pages, intake)
         intake.take(reply.get("hypotheses", [])[:refusals])
         ended = str(reply.get("ended", ""))
     if intake.refused:
@@ -181,15 +181,15 @@ async def _ask_agent(
     search: SearchContext,
     key: str,
     context: Json,
-    using: tuple[tuple[str, ...], HypothesisIntake],
+    more: tuple[str, ...],
+    intake: HypothesisIntake,
     *,
     alone: bool = False,
 ) -> Json:
     """Return the Idea agent's reply, stored in the journal; empty if no hypothesis is wanted.
 
-    `using` has the prompts after the role's own, and what checks a small model's reply.
-
-    If the search has no other source of hypotheses (`alone`), a question without a usable reply raises
+    `more` names the prompts after the role's own. A small model's reply is checked against `intake`, which is not
+    changed. If the search has no other source of hypotheses (`alone`), a question without a usable reply raises
     `NoUsableReply`.
     """
     if context["request"]["count"] <= 0:
@@ -200,8 +200,8 @@ async def _ask_agent(
         brief, texts = _shorten_context(context), _make_grammar_texts(context)
         surveys = count_surveys_wanted(context["request"], search.config.survey_share)
         question = Question(
-            "idea", "hypotheses", key, Ideas, brief, using[0], items=count, texts=texts,
-            check=partial(_check_ideas, using[1], count, surveys),
+            "idea", "hypotheses", key, Ideas, brief, more, items=count, texts=texts,
+            check=partial(_check_ideas, intake, count, surveys),
         )  # fmt: skip  # a table
         reply = await ask_model(search, question)
         if alone and "failed" in reply:

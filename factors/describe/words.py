@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 FIRST_GREEK_LETTER = "\u0370"
+"""The first letter after those of Latin alphabets, with their accents."""
 STEM_WORD_PATTERN = re.compile(r"[a-z0-9]+")
 DIGITS_PATTERN = re.compile(r"([0-9]+)")
 STEM_SUFFIXES = ("edly", "ing", "ity", "ed", "ly", "al", "e")

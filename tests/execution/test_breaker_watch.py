@@ -25,6 +25,7 @@ from alphaloom.execution import (
     record_trips,
 )
 from alphaloom.execution.breaker_watch import WATCHER
+from alphaloom.execution.orders import ReportKind
 from alphaloom.ledger import Run
 from alphaloom.risk import Mode
 
@@ -123,10 +124,10 @@ def test_rejects_are_counted_of_what_was_sent(parts: tuple[HaltSwitch, Modes, li
         order = ChildOrder(f"p-{place}", "p", "A", "buy", 1, "market", None, AT_US)
         state = OrderState(order, {"passed": place < 10}, AT_US)
         session.take_order(state)
-        kind = "rejected" if place < 3 else "filled"
+        kind: ReportKind = "rejected" if place < 3 else "filled"
         if place < 10:
             for copy in "ab":  # a venue that rejects an order twice rejected one order
-                session.take_report(ExecutionReport(order.id, kind, f"{place}{copy}", AT_US, 1, 1))  # type: ignore[arg-type]  # of two
+                session.take_report(ExecutionReport(order.id, kind, f"{place}{copy}", AT_US, 1, 1))
     make_watch(parts, reject_ratio_bp=3_000).see_session(session, AT_US)
     assert (gate.mode, kept) == ("active", [])
     make_watch(parts, reject_ratio_bp=2_999).see_session(session, AT_US)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
@@ -25,10 +24,11 @@ from alphaloom.execution import (
     PresentTime,
     SessionOrders,
 )
+from alphaloom.execution.orders import ReportKind
 from alphaloom.ledger import Ledger, LedgerConflict
 
 from .approvals import DAY
-from .sessions import CLOSE_US, OPEN_US, RUN, STEP_US, make_children, make_engine, make_gate, make_paper, open_ledger
+from .sessions import CLOSE_US, OPEN_US, RUN, STEP_US, make_children, make_engine, make_gate, make_paper
 
 
 class Watched(PaperVenue):
@@ -69,18 +69,6 @@ class Silent:
 
     def close(self) -> None:
         """Do nothing."""
-
-
-@pytest.fixture
-def ledger(tmp_path: Path) -> Iterator[Ledger]:
-    with open_ledger(tmp_path) as record:
-        yield record
-
-
-@pytest.fixture
-def switch(tmp_path: Path, ledger: Ledger) -> Iterator[HaltSwitch]:
-    with HaltSwitch(tmp_path) as one:
-        yield one
 
 
 def test_an_order_is_on_record_with_its_ruling_before_it_is_sent(ledger: Ledger, switch: HaltSwitch) -> None:
@@ -252,14 +240,14 @@ def test_an_order_that_a_venue_answers_for_after_all_is_no_longer_unknown(ledger
     class Late(Silent):
         """It says late that it has the order, and ends nothing."""
 
-        def __init__(self, *kinds: str) -> None:
+        def __init__(self, *kinds: ReportKind) -> None:
             super().__init__()
-            self.reports = [ExecutionReport(children[0].id, one, one, OPEN_US) for one in kinds]  # type: ignore[arg-type]
+            self.reports = [ExecutionReport(children[0].id, one, one, OPEN_US) for one in kinds]
 
         def cancel(self, ids: Sequence[str]) -> None:
             self.cancelled += ids
 
-    def run(*kinds: str) -> SessionOrders:
+    def run(*kinds: ReportKind) -> SessionOrders:
         return make_engine(ledger, Late(*kinds), make_gate(children), switch).run(children, CLOSE_US)
 
     record.record_orders([(children[0], {"passed": True, "refusals": []}, OPEN_US)])

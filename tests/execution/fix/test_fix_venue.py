@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set as AbstractSet
-from pathlib import Path
+from collections.abc import Sequence, Set as AbstractSet
 
 import pytest
 
@@ -13,7 +12,7 @@ from alphaloom.execution.fix.fix_venue import READY_SECONDS
 from alphaloom.ledger import Ledger
 
 from ..approvals import DAY
-from ..sessions import CLOSE_US, OPEN_US, RUN, make_children, make_engine, make_gate, open_ledger
+from ..sessions import CLOSE_US, OPEN_US, RUN, make_children, make_engine, make_gate
 from .wire import AT, HEAD, ORDER
 
 
@@ -65,18 +64,6 @@ def make_fill(order: FixMessage, **other: str) -> FixMessage:
         32: order.get(38), 31: "10", 151: "0", 14: order.get(38), 60: AT,
     } | {int(name[1:]): value for name, value in other.items()}  # fmt: skip  # a table
     return FixMessage("FIX.4.4", "8", (*HEAD, *tags.items()))
-
-
-@pytest.fixture
-def ledger(tmp_path: Path) -> Iterator[Ledger]:
-    with open_ledger(tmp_path) as record:
-        yield record
-
-
-@pytest.fixture
-def switch(tmp_path: Path, ledger: Ledger) -> Iterator[HaltSwitch]:
-    with HaltSwitch(tmp_path) as one:
-        yield one
 
 
 @pytest.mark.parametrize("stopped", [KeyboardInterrupt, OSError])
